@@ -57,8 +57,8 @@ function(sbx_reuse_precompiled target from)
   endif()
 endfunction()
 
-# One static library per folder of src; DEPENDS are other folders, LIBRARIES are packaged ones.
-function(sbx_folder name)
+# One static library per directory of src; DEPENDS are other directories, LIBRARIES are packaged ones.
+function(sbx_directory name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   add_library(sbx_${name} STATIC ${ARG_SOURCES})
   # tests/faults compiles these again, and the linker must be able to leave each out of the archive.

@@ -75,8 +75,8 @@ function(sbx_driven_test test)
 endfunction()
 
 # Runs each GoogleTest binary of a directory once more as an ordinary user: NAME.all.user.
-function(sbx_gtests_as_user folder)
-  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+function(sbx_gtests_as_user directory)
+  get_property(targets DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS targets)
     get_target_property(type ${target} TYPE)
     get_target_property(libraries ${target} LINK_LIBRARIES)

@@ -263,7 +263,7 @@ enum class ChangeKind : std::uint8_t {
   mode,   ///< the permissions only
   links,  ///< not its content: it became a name of another file, or of one of its own
 };
-enum class FileType : std::uint8_t { file, folder, link, fifo, socket, device };
+enum class FileType : std::uint8_t { file, directory, link, fifo, socket, device };
 
 /// What a run did to one name of its copy-on-write workspace, relative to the directory on the
 /// host.

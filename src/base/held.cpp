@@ -34,10 +34,11 @@ const char* one(const std::string& name) {
 
 /// /proc/self/fd of a real procfs: its entries lead to open files themselves, not to names.
 UniqueFd own_descriptors() {
-  UniqueFd folder(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd directory(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct statfs facts{};
-  if (folder.valid() && ::fstatfs(folder.get(), &facts) == 0 && facts.f_type == PROC_SUPER_MAGIC)
-    return folder;
+  if (directory.valid() && ::fstatfs(directory.get(), &facts) == 0 &&
+      facts.f_type == PROC_SUPER_MAGIC)
+    return directory;
   errno = ENOSYS;
   return UniqueFd();
 }

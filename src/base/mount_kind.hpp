@@ -21,8 +21,8 @@ namespace sbx {
   KIND(proc, "proc", Proc)          /* a procfs of the sandbox's own, hidepid=ptraceable */       \
   KIND(devpts, "devpts", Devpts)    /* a devpts of the sandbox's own */                           \
   KIND(mask_file, "mask-file", MaskFile) /* /dev/null over target, when it exists */              \
-  KIND(mask_folder, "mask-folder",                                                                \
-       MaskFolder) /* an empty read-only directory over target, when it exists */                 \
+  KIND(mask_directory, "mask-directory",                                                          \
+       MaskDirectory) /* an empty read-only directory over target, when it exists */              \
   KIND(read_only, "read-only", ReadOnly) /* target (a path below an earlier mount) is bound on */ \
                                          /* itself read-only, when it exists */                   \
   KIND(pinned, "pinned", Pinned)    /* target, a directory in a live grant, is bound on itself */ \

@@ -34,18 +34,18 @@ std::uint64_t microseconds_on(clockid_t clock) {
 
 }  // namespace
 
-Result<UniqueFd> open_at(int folder, const std::string& path, int flags, mode_t mode) {
+Result<UniqueFd> open_at(int directory, const std::string& path, int flags, mode_t mode) {
   const int fd =
-      retry_interrupted([&] { return ::openat(folder, path.c_str(), flags | O_CLOEXEC, mode); });
+      retry_interrupted([&] { return ::openat(directory, path.c_str(), flags | O_CLOEXEC, mode); });
   if (fd < 0) return fail_errno(ErrorKind::host, "cannot-open", "cannot open '" + path + "'");
   return UniqueFd(fd);
 }
 
-Result<UniqueFd> open_resolved(int folder, const std::string& path, std::uint64_t flags,
+Result<UniqueFd> open_resolved(int directory, const std::string& path, std::uint64_t flags,
                                std::uint64_t resolve) {
   open_how how{.flags = flags | O_CLOEXEC, .mode = 0, .resolve = resolve};
   const long fd = retry_interrupted(
-      [&] { return ::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how); });
+      [&] { return ::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof how); });
   if (fd < 0) return fail_errno(ErrorKind::host, "cannot-open", "cannot open '" + path + "'");
   return UniqueFd(static_cast<int>(fd));
 }

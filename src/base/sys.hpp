@@ -16,10 +16,10 @@
 namespace sbx::sys {
 
 /// Opens for reading or as O_PATH. Errors: host, "cannot open PATH".
-[[nodiscard]] Result<UniqueFd> open_at(int folder, const std::string& path, int flags,
+[[nodiscard]] Result<UniqueFd> open_at(int directory, const std::string& path, int flags,
                                        mode_t mode = 0);
 /// openat2(2) with resolve flags (RESOLVE_*).
-[[nodiscard]] Result<UniqueFd> open_resolved(int folder, const std::string& path,
+[[nodiscard]] Result<UniqueFd> open_resolved(int directory, const std::string& path,
                                              std::uint64_t flags, std::uint64_t resolve);
 
 struct Pipe {

@@ -8,7 +8,7 @@
 #include "base/sys.hpp"
 #include "cgroup/files.hpp"
 #include "cgroup/legacy.hpp"
-#include "cgroup/owned_folder.hpp"
+#include "cgroup/owned_directory.hpp"
 #include "cgroup/unified.hpp"
 #include "host/parse.hpp"
 
@@ -58,7 +58,8 @@ Acquired acquire_unified(const GroupPath& own, bool in_own_scope) {
   Acquired acquired;
   acquired.facts.granted = granted_by_unified(own);
   acquired.facts.memory_is_off = lacks_memory_controller(own);
-  acquired.facts.outer_events = own.folder() + "/memory.events.local";  // not its children's kills
+  acquired.facts.outer_events =
+      own.directory() + "/memory.events.local";  // not its children's kills
   Caller me = caller();
   me.in_own_scope = in_own_scope;
   const auto spot = find_spot(own, me);
@@ -82,7 +83,7 @@ Acquired acquire_none(const Hierarchies& hierarchies) {
   Acquired acquired;
   acquired.facts.granted = granted_by_legacy(hierarchies);
   if (hierarchies.memory)
-    acquired.facts.outer_events = hierarchies.memory->folder() + "/memory.oom_control";
+    acquired.facts.outer_events = hierarchies.memory->directory() + "/memory.oom_control";
   return acquired;
 }
 
@@ -151,7 +152,7 @@ void sweep_left_groups() {
   if (!found) return;
   if (own && has_v1_controllers(*own)) {
     for (const auto* place : {&found->memory, &found->pids, &found->cpu, &found->cpuacct})
-      if (*place) sweep((*place)->folder());
+      if (*place) sweep((*place)->directory());
     return;
   }
   if (!found->unified) return;

@@ -20,8 +20,8 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::string> read_text(int folder, const std::string& name) {
-  const UniqueFd file(::openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC));
+std::optional<std::string> read_text(int directory, const std::string& name) {
+  const UniqueFd file(::openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return std::nullopt;
   std::array<char, 4096> room;
   const ssize_t got = ::read(file.get(), room.data(), room.size());
@@ -31,8 +31,8 @@ std::optional<std::string> read_text(int folder, const std::string& name) {
   return text;
 }
 
-std::optional<std::uint64_t> read_number(int folder, const std::string& name) {
-  const auto text = read_text(folder, name);
+std::optional<std::uint64_t> read_number(int directory, const std::string& name) {
+  const auto text = read_text(directory, name);
   return text ? number_in(*text) : std::nullopt;
 }
 
@@ -46,8 +46,8 @@ std::uint64_t number_of(std::string_view text, std::string_view key) {
   return 0;
 }
 
-Status write_text(int folder, const std::string& name, std::string_view text) {
-  const UniqueFd file(::openat(folder, name.c_str(), O_WRONLY | O_CLOEXEC));
+Status write_text(int directory, const std::string& name, std::string_view text) {
+  const UniqueFd file(::openat(directory, name.c_str(), O_WRONLY | O_CLOEXEC));
   if (file.valid()) {
     ssize_t written = ::write(file.get(), text.data(), text.size());
     while (written < 0 && errno == EINTR) written = ::write(file.get(), text.data(), text.size());

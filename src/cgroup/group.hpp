@@ -25,7 +25,7 @@ class Group : public TreeCounters {
   [[nodiscard]] virtual Status limit(const Budgets& budgets) = 0;
 
   /// The directory for CLONE_INTO_CGROUP; -1: PID 1 joins after the clone.
-  [[nodiscard]] virtual int folder() const = 0;
+  [[nodiscard]] virtual int directory() const = 0;
   /// Borrowed descriptors of the files that a thread writes "0" to in order to join (`tasks` of
   /// cgroup v1): a thread that moves itself takes no lock of its whole process, so no RCU grace
   /// period passes as it does when another process is moved (since Linux 5.5; 7 to 12 ms on an idle

@@ -14,7 +14,7 @@ namespace sbx::cgroup {
 struct GroupPath {
   std::string mount;  ///< absolute
   std::string group;  ///< below it: "" for the mounted root, else "/a/b"
-  [[nodiscard]] std::string folder() const { return mount + group; }
+  [[nodiscard]] std::string directory() const { return mount + group; }
 };
 
 struct Hierarchies {

@@ -15,7 +15,7 @@
 #include "base/sys.hpp"
 #include "cgroup/files.hpp"
 #include "cgroup/outliving.hpp"
-#include "cgroup/owned_folder.hpp"
+#include "cgroup/owned_directory.hpp"
 
 namespace sbx::cgroup {
 
@@ -27,25 +27,25 @@ enum class Controller : std::uint8_t { memory, pids, cpu, cpuacct };
 constexpr std::size_t kControllerCount = 4;
 
 /// The groups of one sandbox: cpu and cpuacct are one hierarchy on most machines and share theirs.
-struct Folders {
-  std::vector<OwnedFolder> owned;
+struct Directories {
+  std::vector<OwnedDirectory> owned;
   std::array<int, kControllerCount> of{-1, -1, -1, -1};  ///< borrowed from `owned`; -1: none
 };
 
-Status add_folder(Folders& folders, std::vector<UniqueFd>& tasks, std::size_t controller,
-                  const GroupPath& place, const std::string& name) {
-  const std::string path = place.folder() + "/" + name;
-  auto same = std::ranges::find(folders.owned, path, &OwnedFolder::path);
-  if (same == folders.owned.end()) {
-    OwnedFolder folder = SBX_TRY(OwnedFolder::make(place.folder(), name));
-    UniqueFd file(::openat(folder.fd(), "tasks", O_WRONLY | O_CLOEXEC));
+Status add_directory(Directories& directories, std::vector<UniqueFd>& tasks, std::size_t controller,
+                     const GroupPath& place, const std::string& name) {
+  const std::string path = place.directory() + "/" + name;
+  auto same = std::ranges::find(directories.owned, path, &OwnedDirectory::path);
+  if (same == directories.owned.end()) {
+    OwnedDirectory directory = SBX_TRY(OwnedDirectory::make(place.directory(), name));
+    UniqueFd file(::openat(directory.fd(), "tasks", O_WRONLY | O_CLOEXEC));
     if (!file.valid())
       return fail_errno(ErrorKind::host, "no-cgroup", "cannot open '" + path + "/tasks'");
     tasks.push_back(std::move(file));
-    folders.owned.push_back(std::move(folder));
-    same = std::prev(folders.owned.end());
+    directories.owned.push_back(std::move(directory));
+    same = std::prev(directories.owned.end());
   }
-  folders.of[controller] = same->fd();
+  directories.of[controller] = same->fd();
   return {};
 }
 
@@ -56,10 +56,10 @@ constexpr std::uint64_t kNoMemoryLimit = std::uint64_t{1} << 62;
 template <class Look>
 void upwards(const std::optional<GroupPath>& place, Look look) {
   if (!place) return;
-  for (std::string folder = place->folder(); folder.size() >= place->mount.size();
-       folder.resize(folder.rfind('/'))) {
-    look(folder);
-    if (folder.size() == place->mount.size()) break;
+  for (std::string directory = place->directory(); directory.size() >= place->mount.size();
+       directory.resize(directory.rfind('/'))) {
+    look(directory);
+    if (directory.size() == place->mount.size()) break;
   }
 }
 
@@ -68,8 +68,8 @@ void upwards(const std::optional<GroupPath>& place, Look look) {
 class LegacyGroup final : public Group {
  public:
   /// `outer`: the held group around it, or null.
-  LegacyGroup(Folders folders, std::vector<UniqueFd> tasks, const LegacyGroup* outer)
-      : folders_(std::move(folders)), tasks_(std::move(tasks)), outer_(outer) {
+  LegacyGroup(Directories directories, std::vector<UniqueFd> tasks, const LegacyGroup* outer)
+      : directories_(std::move(directories)), tasks_(std::move(tasks)), outer_(outer) {
     if (has(Controller::memory)) listen();
   }
 
@@ -88,16 +88,16 @@ class LegacyGroup final : public Group {
     return {};
   }
 
-  [[nodiscard]] int folder() const override { return -1; }
+  [[nodiscard]] int directory() const override { return -1; }
   Status hold() override { return {}; }
   Result<std::unique_ptr<Group>> make_inner() override;
   [[nodiscard]] std::vector<int> descriptors() const override {
     std::vector<int> all;
-    for (const OwnedFolder& each : folders_.owned) all.push_back(each.fd());
+    for (const OwnedDirectory& each : directories_.owned) all.push_back(each.fd());
     return all;
   }
   void sweep_inner() override {
-    for (const OwnedFolder& each : folders_.owned) sweep(each.path());
+    for (const OwnedDirectory& each : directories_.owned) sweep(each.path());
   }
   Status move(pid_t) override { return {}; }
 
@@ -158,7 +158,7 @@ class LegacyGroup final : public Group {
 
  private:
   [[nodiscard]] int at(Controller controller) const {
-    return folders_.of[static_cast<std::size_t>(controller)];
+    return directories_.of[static_cast<std::size_t>(controller)];
   }
   [[nodiscard]] bool has(Controller controller) const { return at(controller) >= 0; }
   [[nodiscard]] Status set(Controller controller, const char* file, std::string_view value) const {
@@ -183,15 +183,15 @@ class LegacyGroup final : public Group {
   /// cgroup v1 reports a reached limit through an eventfd; cgroup-v1/memory.rst, 10.
   void listen() {
     UniqueFd alarm(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    const int folder = at(Controller::memory);
-    const UniqueFd counter(::openat(folder, "memory.oom_control", O_RDONLY | O_CLOEXEC));
+    const int directory = at(Controller::memory);
+    const UniqueFd counter(::openat(directory, "memory.oom_control", O_RDONLY | O_CLOEXEC));
     if (!alarm.valid() || !counter.valid()) return;
-    if (write_text(folder, "cgroup.event_control",
+    if (write_text(directory, "cgroup.event_control",
                    std::to_string(alarm.get()) + " " + std::to_string(counter.get())))
       alarm_ = std::move(alarm);
   }
 
-  Folders folders_;
+  Directories directories_;
   std::vector<UniqueFd> tasks_;
   const LegacyGroup* outer_;
   UniqueFd alarm_;
@@ -199,15 +199,16 @@ class LegacyGroup final : public Group {
 };
 
 Result<std::unique_ptr<Group>> LegacyGroup::make_inner() {
-  Folders inner;
+  Directories inner;
   std::vector<UniqueFd> tasks;
   const std::string name = unique_name();
   Status made;
   do_outliving([&] {  // as make_legacy()
     for (std::size_t i = 0; i < kControllerCount && made; ++i) {
-      const auto around = std::ranges::find(folders_.owned, folders_.of[i], &OwnedFolder::fd);
-      if (around == folders_.owned.end()) continue;
-      made = add_folder(inner, tasks, i, {.mount = around->path(), .group = ""}, name);
+      const auto around =
+          std::ranges::find(directories_.owned, directories_.of[i], &OwnedDirectory::fd);
+      if (around == directories_.owned.end()) continue;
+      made = add_directory(inner, tasks, i, {.mount = around->path(), .group = ""}, name);
     }
   });
   if (!made) return std::unexpected(std::move(made).error());
@@ -216,7 +217,7 @@ Result<std::unique_ptr<Group>> LegacyGroup::make_inner() {
 
 LegacyMade make_legacy(const Hierarchies& hierarchies) {
   LegacyMade made;
-  Folders folders;
+  Directories directories;
   std::vector<UniqueFd> tasks;
   const std::optional<GroupPath>* const places[] = {&hierarchies.memory, &hierarchies.pids,
                                                     &hierarchies.cpu, &hierarchies.cpuacct};
@@ -224,30 +225,30 @@ LegacyMade make_legacy(const Hierarchies& hierarchies) {
   do_outliving([&] {  // a group without its mark would stay for ever
     for (std::size_t i = 0; i < kControllerCount; ++i) {
       if (!*places[i]) continue;
-      sweep((*places[i])->folder());
-      const Status added = add_folder(folders, tasks, i, **places[i], name);
+      sweep((*places[i])->directory());
+      const Status added = add_directory(directories, tasks, i, **places[i], name);
       if (!added && made.why.empty()) made.why = added.error().text();
     }
   });
-  if (folders.owned.empty()) return made;
-  made.limits_cpus = folders.of[static_cast<std::size_t>(Controller::cpu)] >= 0;
-  made.group = std::make_unique<LegacyGroup>(std::move(folders), std::move(tasks), nullptr);
+  if (directories.owned.empty()) return made;
+  made.limits_cpus = directories.of[static_cast<std::size_t>(Controller::cpu)] >= 0;
+  made.group = std::make_unique<LegacyGroup>(std::move(directories), std::move(tasks), nullptr);
   return made;
 }
 
 host::ControlGroup::Granted granted_by_legacy(const Hierarchies& hierarchies) {
   host::ControlGroup::Granted granted;
-  upwards(hierarchies.memory, [&](const std::string& folder) {
-    auto limit = read_number(AT_FDCWD, folder + "/memory.limit_in_bytes");
+  upwards(hierarchies.memory, [&](const std::string& directory) {
+    auto limit = read_number(AT_FDCWD, directory + "/memory.limit_in_bytes");
     if (limit && *limit >= kNoMemoryLimit) limit.reset();
     lower_to(granted.memory_bytes, limit);
   });
-  upwards(hierarchies.pids, [&](const std::string& folder) {
-    lower_to(granted.processes, read_number(AT_FDCWD, folder + "/pids.max"));
+  upwards(hierarchies.pids, [&](const std::string& directory) {
+    lower_to(granted.processes, read_number(AT_FDCWD, directory + "/pids.max"));
   });
-  upwards(hierarchies.cpu, [&](const std::string& folder) {
-    const auto quota = read_number(AT_FDCWD, folder + "/cpu.cfs_quota_us");  // -1: none
-    const auto period = read_number(AT_FDCWD, folder + "/cpu.cfs_period_us");
+  upwards(hierarchies.cpu, [&](const std::string& directory) {
+    const auto quota = read_number(AT_FDCWD, directory + "/cpu.cfs_quota_us");  // -1: none
+    const auto period = read_number(AT_FDCWD, directory + "/cpu.cfs_period_us");
     if (quota && period && *period > 0)
       lower_to(granted.cpus,
                std::optional(static_cast<double>(*quota) / static_cast<double>(*period)));

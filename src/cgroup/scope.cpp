@@ -11,7 +11,7 @@
 
 #include "base/sys.hpp"
 #include "cgroup/files.hpp"
-#include "cgroup/owned_folder.hpp"
+#include "cgroup/owned_directory.hpp"
 
 // The archive of libdbus refers to these for servers that systemd starts; sbx only asks.
 extern "C" {
@@ -42,9 +42,9 @@ std::string_view last_part(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-bool is_users_socket(const std::string& folder, const std::string& path, uid_t uid) {
+bool is_users_socket(const std::string& directory, const std::string& path, uid_t uid) {
   struct stat facts{};
-  if (::lstat(folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode) || facts.st_uid != uid)
+  if (::lstat(directory.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode) || facts.st_uid != uid)
     return false;
   return ::lstat(path.c_str(), &facts) == 0 && S_ISSOCK(facts.st_mode) && facts.st_uid == uid;
 }
@@ -151,10 +151,10 @@ bool is_login(std::string_view path, uid_t uid) {
 
 bool is_limited(const GroupPath& own, uid_t uid) {
   const std::string end = own.mount + users_slice(uid);
-  for (std::string folder = own.folder(); folder.starts_with(end);
-       folder.resize(folder.rfind('/'))) {
-    const std::string quota = read_text(AT_FDCWD, folder + "/cpu.max").value_or("max");
-    if (read_number(AT_FDCWD, folder + "/memory.max") || !quota.starts_with("max")) return true;
+  for (std::string directory = own.directory(); directory.starts_with(end);
+       directory.resize(directory.rfind('/'))) {
+    const std::string quota = read_text(AT_FDCWD, directory + "/cpu.max").value_or("max");
+    if (read_number(AT_FDCWD, directory + "/memory.max") || !quota.starts_with("max")) return true;
   }
   return false;
 }
@@ -181,9 +181,9 @@ ScopeRequest::~ScopeRequest() = default;
 
 ScopeRequest ScopeRequest::send(uid_t uid) {
   ScopeRequest request;
-  const std::string folder = "/run/user/" + std::to_string(uid);
-  const std::string socket = folder + "/bus";
-  if (!is_users_socket(folder, socket, uid)) {
+  const std::string directory = "/run/user/" + std::to_string(uid);
+  const std::string socket = directory + "/bus";
+  if (!is_users_socket(directory, socket, uid)) {
     request.problem_ = "the user has no session bus at " + socket;
     return request;
   }

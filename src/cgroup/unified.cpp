@@ -40,67 +40,67 @@ bool is_unit(std::string_view name) {
 }
 
 /// The mark that systemd (since 250) puts on the group of a unit with Delegate=.
-bool has_delegate_mark(const std::string& folder) {
+bool has_delegate_mark(const std::string& directory) {
   std::array<char, 4> value{};
   for (const char* const mark : {"user.delegate", "trusted.delegate"})
-    if (::getxattr(folder.c_str(), mark, value.data(), value.size()) == 1 && value[0] == '1')
+    if (::getxattr(directory.c_str(), mark, value.data(), value.size()) == 1 && value[0] == '1')
       return true;
   return false;
 }
 
 enum class Delegation : std::uint8_t { unmanaged, marked, systemds };
 
-/// The delegation of the nearest systemd unit at or above `folder`.
-Delegation delegation_of(std::string folder, const std::string& mount) {
-  while (folder.size() > mount.size()) {
-    if (has_delegate_mark(folder)) return Delegation::marked;
-    if (is_unit(std::string_view(folder).substr(folder.rfind('/') + 1)))
+/// The delegation of the nearest systemd unit at or above `directory`.
+Delegation delegation_of(std::string directory, const std::string& mount) {
+  while (directory.size() > mount.size()) {
+    if (has_delegate_mark(directory)) return Delegation::marked;
+    if (is_unit(std::string_view(directory).substr(directory.rfind('/') + 1)))
       return Delegation::systemds;
-    folder = parent_of(folder);
+    directory = parent_of(directory);
   }
   return Delegation::unmanaged;
 }
 
-bool is_owned(const std::string& folder, uid_t uid) {
+bool is_owned(const std::string& directory, uid_t uid) {
   struct stat facts{};
-  return ::stat(folder.c_str(), &facts) == 0 && facts.st_uid == uid;
+  return ::stat(directory.c_str(), &facts) == 0 && facts.st_uid == uid;
 }
 
-/// True if the caller may make groups in `folder`.
-bool is_delegated(const std::string& folder, const GroupPath& own, const Caller& caller) {
-  if (!may_write(folder) || !may_write(folder + "/cgroup.procs")) return false;
-  const Delegation delegation = delegation_of(folder, own.mount);
+/// True if the caller may make groups in `directory`.
+bool is_delegated(const std::string& directory, const GroupPath& own, const Caller& caller) {
+  if (!may_write(directory) || !may_write(directory + "/cgroup.procs")) return false;
+  const Delegation delegation = delegation_of(directory, own.mount);
   if (delegation == Delegation::marked) return true;
-  return delegation == Delegation::unmanaged && caller.uid != 0 && is_owned(folder, caller.uid);
+  return delegation == Delegation::unmanaged && caller.uid != 0 && is_owned(directory, caller.uid);
 }
 
 /// The root of the hierarchy itself, not of a cgroup namespace.
-bool is_hierarchy_root(const std::string& folder) {
-  return ::access((folder + "/cgroup.type").c_str(), F_OK) != 0;
+bool is_hierarchy_root(const std::string& directory) {
+  return ::access((directory + "/cgroup.type").c_str(), F_OK) != 0;
 }
 
-bool is_alone(const std::string& folder, pid_t pid) {
-  return read_text(AT_FDCWD, folder + "/cgroup.procs") == std::to_string(pid);
+bool is_alone(const std::string& directory, pid_t pid) {
+  return read_text(AT_FDCWD, directory + "/cgroup.procs") == std::to_string(pid);
 }
 
 /// Inside a container the group that sbx is in looks like the root, and root owns it.
-bool may_take_over(const std::string& folder, const GroupPath& own, const Caller& caller) {
-  if (!may_write(folder) || !may_write(folder + "/cgroup.procs") ||
-      !may_write(folder + "/cgroup.subtree_control"))
+bool may_take_over(const std::string& directory, const GroupPath& own, const Caller& caller) {
+  if (!may_write(directory) || !may_write(directory + "/cgroup.procs") ||
+      !may_write(directory + "/cgroup.subtree_control"))
     return false;
-  switch (delegation_of(folder, own.mount)) {
+  switch (delegation_of(directory, own.mount)) {
     case Delegation::marked:
       return true;
     case Delegation::unmanaged:
-      return is_owned(folder, caller.uid);
+      return is_owned(directory, caller.uid);
     case Delegation::systemds:
-      return caller.in_own_scope && is_owned(folder, caller.uid);
+      return caller.in_own_scope && is_owned(directory, caller.uid);
   }
   return false;
 }
 
-void lower_cpus(std::optional<double>& cpus, const std::string& folder) {
-  const auto text = read_text(AT_FDCWD, folder + "/cpu.max");
+void lower_cpus(std::optional<double>& cpus, const std::string& directory) {
+  const auto text = read_text(AT_FDCWD, directory + "/cpu.max");
   if (!text || text->starts_with("max")) return;
   const auto quota = static_cast<double>(number_of("quota " + *text, "quota"));
   const auto blank = text->find(' ');
@@ -122,11 +122,11 @@ std::string change_of(Controllers controllers, char sign) {
 }
 
 /// A group without its mark would stay for ever.
-Result<OwnedFolder> make_marked(const std::string& parent) {
+Result<OwnedDirectory> make_marked(const std::string& parent) {
   const std::string name = unique_name();
-  Result<OwnedFolder> folder;
-  do_outliving([&] { folder = OwnedFolder::make(parent, name); });
-  return folder;
+  Result<OwnedDirectory> directory;
+  do_outliving([&] { directory = OwnedDirectory::make(parent, name); });
+  return directory;
 }
 
 /// sbx's own group below the one it was started in, which has no processes meanwhile.
@@ -136,8 +136,8 @@ class Aside {
     Aside aside;
     aside.from_ = from;
     aside.controllers_ = controllers;
-    aside.folder_ = SBX_TRY(make_marked(from));
-    SBX_TRY(write_text(aside.folder_.fd(), "cgroup.procs", "0"));
+    aside.directory_ = SBX_TRY(make_marked(from));
+    SBX_TRY(write_text(aside.directory_.fd(), "cgroup.procs", "0"));
     aside.moved_ = true;
     SBX_TRY(write_text(AT_FDCWD, from + "/cgroup.subtree_control", change_of(controllers, '+')));
     return aside;
@@ -147,7 +147,7 @@ class Aside {
   Aside(Aside&& other) noexcept
       : from_(std::move(other.from_)),
         controllers_(other.controllers_),
-        folder_(std::move(other.folder_)),
+        directory_(std::move(other.directory_)),
         moved_(std::exchange(other.moved_, false)) {}
   Aside& operator=(Aside&&) = delete;
   /// As it was before, as far as others let it be.
@@ -160,23 +160,23 @@ class Aside {
  private:
   std::string from_;
   Controllers controllers_;
-  OwnedFolder folder_;  // removed last, when this process has left it
+  OwnedDirectory directory_;  // removed last, when this process has left it
   bool moved_ = false;
 };
 
 class UnifiedGroup final : public Group {
  public:
-  UnifiedGroup(std::optional<Aside> aside, OwnedFolder folder, Controllers controllers)
-      : aside_(std::move(aside)), folder_(std::move(folder)), controllers_(controllers) {
+  UnifiedGroup(std::optional<Aside> aside, OwnedDirectory directory, Controllers controllers)
+      : aside_(std::move(aside)), directory_(std::move(directory)), controllers_(controllers) {
     if (controllers_.memory)
-      events_ = UniqueFd(::openat(folder_.fd(), "memory.events", O_RDONLY | O_CLOEXEC));
+      events_ = UniqueFd(::openat(directory_.fd(), "memory.events", O_RDONLY | O_CLOEXEC));
   }
 
   Status limit(const Budgets& budgets) override {
     if (controllers_.memory) {
       SBX_TRY(set("memory.max", std::to_string(budgets.memory.count)));
       // Absent where the kernel does not count swap, or has none.
-      if (::faccessat(folder_.fd(), "memory.swap.max", F_OK, 0) == 0)
+      if (::faccessat(directory_.fd(), "memory.swap.max", F_OK, 0) == 0)
         SBX_TRY(set("memory.swap.max", "0"));
       // Of a held group each call's own is killed as a whole.
       SBX_TRY(set("memory.oom.group", held_ ? "0" : "1"));
@@ -191,27 +191,27 @@ class UnifiedGroup final : public Group {
     return {};
   }
 
-  [[nodiscard]] int folder() const override { return held_ ? init_.fd() : folder_.fd(); }
+  [[nodiscard]] int directory() const override { return held_ ? init_.fd() : directory_.fd(); }
   [[nodiscard]] std::vector<int> joins() const override { return {}; }
 
   /// A group whose children have controllers has no processes itself (cgroups(7)): PID 1 gets a
   /// group of its own.
   Status hold() override {
-    init_ = SBX_TRY(make_marked(folder_.path()));
+    init_ = SBX_TRY(make_marked(directory_.path()));
     held_ = true;
     return set("cgroup.subtree_control", change_of(controllers_, '+'));
   }
   Result<std::unique_ptr<Group>> make_inner() override {
-    OwnedFolder folder = SBX_TRY(make_marked(folder_.path()));
-    auto inner = std::make_unique<UnifiedGroup>(std::nullopt, std::move(folder), controllers_);
+    OwnedDirectory directory = SBX_TRY(make_marked(directory_.path()));
+    auto inner = std::make_unique<UnifiedGroup>(std::nullopt, std::move(directory), controllers_);
     if (controllers_.memory) SBX_TRY(inner->set("memory.oom.group", "1"));
     inner->outer_ = this;
     return inner;
   }
   [[nodiscard]] std::vector<int> descriptors() const override {
-    return {folder_.fd(), events_.get()};
+    return {directory_.fd(), events_.get()};
   }
-  void sweep_inner() override { sweep(folder_.path()); }
+  void sweep_inner() override { sweep(directory_.path()); }
   Status move(pid_t pid) override { return set("cgroup.procs", std::to_string(pid)); }
 
   [[nodiscard]] bool limits_memory() const override { return controllers_.memory; }
@@ -226,7 +226,7 @@ class UnifiedGroup final : public Group {
   /// so itself; the group around it counts its own processes only.
   [[nodiscard]] std::uint64_t memory_kills() const override {
     if (held_)
-      return number_of(read_text(folder_.fd(), "memory.events.local").value_or(""), "oom_kill");
+      return number_of(read_text(directory_.fd(), "memory.events.local").value_or(""), "oom_kill");
     return number_of(events(), "oom_kill");
   }
   /// A group inside has no limit of its own: the one around it was reached.
@@ -234,7 +234,7 @@ class UnifiedGroup final : public Group {
     return outer_ != nullptr ? outer_->memory_limit_met() : number_of(events(), "oom");
   }
   [[nodiscard]] std::uint64_t memory_held() const override {
-    const std::string facts = read_text(folder_.fd(), "memory.stat").value_or("");
+    const std::string facts = read_text(directory_.fd(), "memory.stat").value_or("");
     std::uint64_t sum = 0;  // "kernel" would be all of the kernel's, but is new in Linux 5.18
     for (const char* part : {"anon", "shmem", "kernel_stack", "pagetables", "slab_unreclaimable"})
       sum += number_of(facts, part);
@@ -244,7 +244,7 @@ class UnifiedGroup final : public Group {
   [[nodiscard]] std::uint64_t memory_peak() const override { return number("memory.peak"); }
 
   [[nodiscard]] std::optional<CpuTime> cpu_time() const override {
-    const auto text = read_text(folder_.fd(), "cpu.stat");
+    const auto text = read_text(directory_.fd(), "cpu.stat");
     if (!text) return std::nullopt;
     const std::uint64_t user = number_of(*text, "user_usec");
     const std::uint64_t all = number_of(*text, "usage_usec");
@@ -253,22 +253,22 @@ class UnifiedGroup final : public Group {
   }
 
   [[nodiscard]] std::uint64_t process_refusals() const override {
-    return number_of(read_text(folder_.fd(), "pids.events").value_or(""), "max");
+    return number_of(read_text(directory_.fd(), "pids.events").value_or(""), "max");
   }
   [[nodiscard]] std::uint64_t processes_peak() const override { return number("pids.peak"); }
 
   bool freeze(bool frozen) override { return set("cgroup.freeze", frozen ? "1" : "0").has_value(); }
   [[nodiscard]] bool is_frozen() const override {
-    return number_of(read_text(folder_.fd(), "cgroup.events").value_or(""), "frozen") == 1;
+    return number_of(read_text(directory_.fd(), "cgroup.events").value_or(""), "frozen") == 1;
   }
   bool kill() override { return set("cgroup.kill", "1").has_value(); }
 
  private:
   [[nodiscard]] Status set(const char* file, std::string_view value) const {
-    return write_text(folder_.fd(), file, value);
+    return write_text(directory_.fd(), file, value);
   }
   [[nodiscard]] std::uint64_t number(const char* file) const {
-    return read_number(folder_.fd(), file).value_or(0);
+    return read_number(directory_.fd(), file).value_or(0);
   }
   [[nodiscard]] std::string events() const {
     std::array<char, 512> room;
@@ -277,8 +277,8 @@ class UnifiedGroup final : public Group {
   }
 
   std::optional<Aside> aside_;  // left after the group is removed
-  OwnedFolder folder_;
-  OwnedFolder init_;  ///< of a held group
+  OwnedDirectory directory_;
+  OwnedDirectory init_;  ///< of a held group
   bool held_ = false;
   const UnifiedGroup* outer_ = nullptr;
   Controllers controllers_;
@@ -288,27 +288,27 @@ class UnifiedGroup final : public Group {
 }  // namespace
 
 Result<Spot> find_spot(const GroupPath& own, const Caller& caller) {
-  const std::string folder = own.folder();
-  if (is_hierarchy_root(folder)) {
-    const Controllers controllers = controllers_in(folder + "/cgroup.subtree_control");
-    if (!may_write(folder)) return fail(no_spot("the root cgroup can't be written"));
+  const std::string directory = own.directory();
+  if (is_hierarchy_root(directory)) {
+    const Controllers controllers = controllers_in(directory + "/cgroup.subtree_control");
+    if (!may_write(directory)) return fail(no_spot("the root cgroup can't be written"));
     if (!controllers.any())
       return fail(no_spot("the root cgroup passes no controller on (cgroup.subtree_control)"));
-    return Spot{.parent = folder, .controllers = controllers};
+    return Spot{.parent = directory, .controllers = controllers};
   }
   if (!own.group.empty()) {
-    const std::string above = parent_of(folder);
+    const std::string above = parent_of(directory);
     const Controllers controllers = controllers_in(above + "/cgroup.subtree_control");
     if (controllers.any() && is_delegated(above, own, caller))
       return Spot{.parent = above, .controllers = controllers};
   }
-  if (!may_take_over(folder, own, caller))
+  if (!may_take_over(directory, own, caller))
     return fail(no_spot("the cgroup that sbx runs in is not delegated to this user"));
-  const Controllers controllers = controllers_in(folder + "/cgroup.controllers");
+  const Controllers controllers = controllers_in(directory + "/cgroup.controllers");
   if (!controllers.any()) return fail(no_spot("the cgroup that sbx runs in has no controllers"));
-  if (!is_alone(folder, caller.pid))
+  if (!is_alone(directory, caller.pid))
     return fail(no_spot("other processes are in the cgroup that sbx runs in"));
-  return Spot{.parent = folder, .controllers = controllers, .alone = true};
+  return Spot{.parent = directory, .controllers = controllers, .alone = true};
 }
 
 bool lacks_memory_controller(const GroupPath& own) {
@@ -319,12 +319,12 @@ bool lacks_memory_controller(const GroupPath& own) {
 
 host::ControlGroup::Granted granted_by_unified(const GroupPath& own) {
   host::ControlGroup::Granted granted;
-  for (std::string folder = own.folder(); folder.size() >= own.mount.size();
-       folder = parent_of(folder)) {
-    lower_to(granted.memory_bytes, read_number(AT_FDCWD, folder + "/memory.max"));
-    lower_to(granted.processes, read_number(AT_FDCWD, folder + "/pids.max"));
-    lower_cpus(granted.cpus, folder);
-    if (folder.size() == own.mount.size()) break;
+  for (std::string directory = own.directory(); directory.size() >= own.mount.size();
+       directory = parent_of(directory)) {
+    lower_to(granted.memory_bytes, read_number(AT_FDCWD, directory + "/memory.max"));
+    lower_to(granted.processes, read_number(AT_FDCWD, directory + "/pids.max"));
+    lower_cpus(granted.cpus, directory);
+    if (directory.size() == own.mount.size()) break;
   }
   return granted;
 }
@@ -332,9 +332,9 @@ host::ControlGroup::Granted granted_by_unified(const GroupPath& own) {
 Result<std::unique_ptr<Group>> make_unified(const GroupPath& own, const Spot& spot) {
   sweep(spot.parent);
   std::optional<Aside> aside;
-  if (spot.alone) aside.emplace(SBX_TRY(Aside::move(own.folder(), spot.controllers)));
-  OwnedFolder folder = SBX_TRY(make_marked(spot.parent));
-  return std::make_unique<UnifiedGroup>(std::move(aside), std::move(folder), spot.controllers);
+  if (spot.alone) aside.emplace(SBX_TRY(Aside::move(own.directory(), spot.controllers)));
+  OwnedDirectory directory = SBX_TRY(make_marked(spot.parent));
+  return std::make_unique<UnifiedGroup>(std::move(aside), std::move(directory), spot.controllers);
 }
 
 }  // namespace sbx::cgroup

@@ -6,7 +6,7 @@
 
 #include "cgroup/group.hpp"
 #include "cgroup/hierarchies.hpp"
-#include "cgroup/owned_folder.hpp"
+#include "cgroup/owned_directory.hpp"
 
 /// cgroup v2: a group in the subtree that was delegated to the caller.
 namespace sbx::cgroup {

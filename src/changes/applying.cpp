@@ -83,7 +83,7 @@ bool agreed(const workspace::Copy& copy, const workspace::Selection& selection, 
   text += conflict_words(workspace::conflicts_now(copy, selection.changes, selection.links));
   text += left_words(selection.left);
   text += fmt::format("sbx: apply {} to {}? [y/N] ", tally_words(selection.changes),
-                      printable(copy.folder));
+                      printable(copy.directory));
   write_stderr(text);
   return answered_yes(signals);
 }
@@ -162,14 +162,15 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
     return end;
   }
   const auto waits = [&] {
-    write_stderr("sbx: waiting: another sbx brings files out to " + printable(copy.folder) + "\n");
+    write_stderr("sbx: waiting: another sbx brings files out to " + printable(copy.directory) +
+                 "\n");
   };
   end.applied = SBX_TRY(workspace::apply(copy, selection,
                                          {.waits = waits,
                                           .stop = [&signals] { return signals.arrived() != 0; },
-                                          .state_folder = wish.state_folder}));
+                                          .state_directory = wish.state_directory}));
   end.signal = end.applied.stopped ? signals.arrived() : 0;
-  if (!wish.silent) write_stderr(applied_words(end.applied, copy.folder));
+  if (!wish.silent) write_stderr(applied_words(end.applied, copy.directory));
   return end;
 }
 

@@ -18,7 +18,7 @@ struct Wish {
   std::vector<std::string> policy_files;  ///< of the run: never written to
   bool asks = true;
   Preview preview = Preview::everything;  ///< before the question
-  std::string state_folder;               ///< the user's; empty: none
+  std::string state_directory;            ///< the user's; empty: none
   bool silent = false;
 };
 

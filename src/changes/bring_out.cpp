@@ -64,7 +64,7 @@ Status BringOut::check_overlay() const {
 
 Status BringOut::prepare_store() {
   SBX_TRY(check_set_name(options_.keep));
-  store_ = SBX_TRY(Store::open_or_make(state_folder_));
+  store_ = SBX_TRY(Store::open_or_make(state_directory_));
   if (!store_->has(options_.keep)) return {};
   return usage("name-taken",
                fmt::format("changes are kept under the name \"{}\" already", options_.keep),
@@ -75,19 +75,19 @@ Status BringOut::prepare() {
   if (options_.yes && !options_.apply)
     return usage("usage", "--yes without --apply has no effect",
                  "to apply the changes: --apply --yes");
-  if (!options_.collect.empty() && options_.folder.empty())
+  if (!options_.collect.empty() && options_.directory.empty())
     return usage("usage", "--collect without --out has no effect", "to copy the files: --out DIR");
   if (options_.diff || options_.apply || !options_.keep.empty()) SBX_TRY(check_overlay());
   if (options_.apply) SBX_TRY(check_asking(!options_.yes));
   if (!options_.keep.empty()) SBX_TRY(prepare_store());
-  if (options_.folder.empty()) return {};
+  if (options_.directory.empty()) return {};
   SBX_TRY(check_out());
-  target_ = SBX_TRY(workspace::prepare_target(options_.folder));
+  target_ = SBX_TRY(workspace::prepare_target(options_.directory));
   return {};
 }
 
 bool BringOut::is_asked() const {
-  return options_.diff || options_.apply || !options_.folder.empty() || !options_.keep.empty();
+  return options_.diff || options_.apply || !options_.directory.empty() || !options_.keep.empty();
 }
 
 workspace::Copy* BringOut::copy(bool for_record) {
@@ -151,7 +151,7 @@ KeptFacts BringOut::facts_of(const Outcome& outcome, const std::string& run,
                              std::string name) const {
   return {.name = std::move(name),
           .made = static_cast<std::int64_t>(::time(nullptr)),
-          .folder = copy_.folder,
+          .directory = copy_.directory,
           .run = run,
           .command = plan_.command,
           .outcome = outcome.detail,
@@ -191,10 +191,11 @@ Status BringOut::collect(const workspace::ChangeSet& changes, bool silent) {
   if (what.patterns.empty())
     for (const auto& pattern : outputs.collect) what.patterns.push_back(pattern.value);
   what.waiting.begins = [this] {
-    write_stderr("sbx: waiting: another sbx copies files to " + printable(options_.folder) + "\n");
+    write_stderr("sbx: waiting: another sbx copies files to " + printable(options_.directory) +
+                 "\n");
   };
   done_.collected = SBX_TRY(workspace::collect(copy_, changes, target_.get(), what));
-  if (!silent) write_stderr(collected_words(*done_.collected, what.patterns, options_.folder));
+  if (!silent) write_stderr(collected_words(*done_.collected, what.patterns, options_.directory));
   return {};
 }
 
@@ -204,7 +205,7 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
                   .policy_files = policy_files(),
                   .asks = !options_.yes,
                   .preview = options_.diff ? Preview::none : Preview::everything,
-                  .state_folder = state_folder_,
+                  .state_directory = state_directory_,
                   .silent = silent};
   if (options_.yes && !succeeded(outcome)) {
     const std::string why = ending_words(outcome);
@@ -245,7 +246,7 @@ Status BringOut::keep_rest(const workspace::ChangeSet& changes, const Outcome& o
   workspace::ChangeSet rest = changes;
   std::erase_if(rest.changes, [&](const Change& each) { return over.contains(key(each)); });
   if (rest.changes.empty()) return {};
-  const Store store = SBX_TRY(Store::open_or_make(state_folder_));
+  const Store store = SBX_TRY(Store::open_or_make(state_directory_));
   done_.kept = SBX_TRY(store.keep(facts_of(outcome, run, kRest), copy_, rest));
   // No more than was asked for: the set has the other changes too, and protected names are applied
   // by name.

@@ -19,7 +19,7 @@ namespace sbx::changes {
 
 /// What becomes of the private workspace.
 struct BringOutOptions {
-  std::string folder;                ///< --out, empty if none
+  std::string directory;             ///< --out, empty if none
   std::vector<std::string> collect;  ///< --collect; none: the policy's patterns
   bool diff = false;
   bool apply = false;
@@ -41,10 +41,13 @@ struct BroughtOut {
 
 class BringOut {
  public:
-  /// `state_folder`: where --keep keeps, host::state_folder().
+  /// `state_directory`: where --keep keeps, host::state_directory().
   BringOut(const BringOutOptions& options, const policy::Policy& policy, const plan::Plan& plan,
-           std::string state_folder)
-      : options_(options), policy_(policy), plan_(plan), state_folder_(std::move(state_folder)) {}
+           std::string state_directory)
+      : options_(options),
+        policy_(policy),
+        plan_(plan),
+        state_directory_(std::move(state_directory)) {}
 
   /// Call it before the run, so that a mistake ends it early. Makes the directory of --out and that
   /// of --keep. Errors: usage, policy, host.
@@ -83,7 +86,7 @@ class BringOut {
   const BringOutOptions& options_;
   const policy::Policy& policy_;
   const plan::Plan& plan_;
-  std::string state_folder_;
+  std::string state_directory_;
   UniqueFd target_;
   std::optional<Store> store_;
   workspace::Copy copy_;

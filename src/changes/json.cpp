@@ -27,7 +27,7 @@ const char* type_name(FileType type) {
   switch (type) {
     case FileType::file:
       return "file";
-    case FileType::folder:
+    case FileType::directory:
       return "directory";
     case FileType::link:
       return "link";

@@ -25,7 +25,7 @@
 namespace sbx::changes {
 namespace {
 
-constexpr const char* kFolder = "changes";
+constexpr const char* kDirectory = "changes";
 constexpr const char* kManifest = "manifest";
 constexpr const char* kContents = "contents";
 constexpr const char* kApplied = "applied";  // "TIME COUNT\n": what `changes apply` did last
@@ -63,9 +63,9 @@ void read_applied(int set, KeptFacts& facts) {
 
 /// Removes a set: a directory of files, and one subdirectory of files.
 void remove_set(int store, const std::string& name) {
-  const auto set = workspace::open_folder(store, name);
+  const auto set = workspace::open_directory(store, name);
   if (!set) return;
-  if (const auto contents = workspace::open_folder(set->get(), kContents))
+  if (const auto contents = workspace::open_directory(set->get(), kContents))
     for (const std::string& each :
          workspace::read_names(contents->get()).value_or(std::vector<std::string>()))
       (void)held::remove_file(contents->get(), each);
@@ -83,17 +83,17 @@ class Draft {
   static Result<Draft> make(int store) {
     Draft draft(store);
     if (!held::make_directory(store, draft.name_, 0700)) return not_kept("no directory for them");
-    draft.folder_ = SBX_TRY(workspace::open_folder(store, draft.name_));
-    if (::flock(draft.folder_.get(), LOCK_EX | LOCK_NB) != 0) return not_kept("no lock on them");
-    if (!held::make_directory(draft.folder_.get(), kContents, 0700))
+    draft.directory_ = SBX_TRY(workspace::open_directory(store, draft.name_));
+    if (::flock(draft.directory_.get(), LOCK_EX | LOCK_NB) != 0) return not_kept("no lock on them");
+    if (!held::make_directory(draft.directory_.get(), kContents, 0700))
       return not_kept("no directory for them");
-    draft.contents_ = SBX_TRY(workspace::open_folder(draft.folder_.get(), kContents));
+    draft.contents_ = SBX_TRY(workspace::open_directory(draft.directory_.get(), kContents));
     return draft;
   }
   Draft(Draft&& other) noexcept
       : store_(other.store_),
         name_(std::exchange(other.name_, {})),
-        folder_(std::move(other.folder_)),
+        directory_(std::move(other.directory_)),
         contents_(std::move(other.contents_)) {}
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
@@ -105,7 +105,7 @@ class Draft {
   [[nodiscard]] int contents() const { return contents_.get(); }
 
   Status write(const std::string& manifest) {
-    const UniqueFd file(::openat(folder_.get(), kManifest,
+    const UniqueFd file(::openat(directory_.get(), kManifest,
                                  O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file.valid()) return not_kept("no manifest");
     return sys::write_all(file.get(), manifest);
@@ -129,7 +129,7 @@ class Draft {
 
   int store_;
   std::string name_;
-  UniqueFd folder_;
+  UniqueFd directory_;
   UniqueFd contents_;
 };
 
@@ -143,10 +143,10 @@ Result<Draft> begin_draft(int store) {
 std::optional<Noted> note(const Copy& copy, const Change& change) {
   const workspace::LayerPath place = place_of(copy, change.path);
   struct stat now{};
-  const auto folder =
-      workspace::open_folder(place.layer->lower.get(), workspace::folder_of(place.path));
-  if (!folder || ::fstatat(folder->get(), workspace::name_of(place.path).c_str(), &now,
-                           AT_SYMLINK_NOFOLLOW) != 0)
+  const auto directory =
+      workspace::open_directory(place.layer->lower.get(), workspace::directory_of(place.path));
+  if (!directory || ::fstatat(directory->get(), workspace::name_of(place.path).c_str(), &now,
+                              AT_SYMLINK_NOFOLLOW) != 0)
     return std::nullopt;
   return Noted{.inode = now.st_ino,
                .bytes = static_cast<std::uint64_t>(now.st_size),
@@ -196,7 +196,7 @@ Result<Manifest> write_contents(KeptFacts facts, const Copy& copy, const ChangeS
                                 int contents) {
   Manifest manifest{.facts = std::move(facts)};
   manifest.facts.count = changes.changes.size();
-  manifest.facts.folder = copy.folder;
+  manifest.facts.directory = copy.directory;
   manifest.held = changes.held;
   manifest.links = changes.links;
   for (const workspace::Layer& layer : copy.layers) {
@@ -229,21 +229,21 @@ Result<Manifest> read_manifest(int set, const std::string& name, Part part) {
 
 /// Opens the directory of a layer, if its inode is the same as when the set was made.
 Result<UniqueFd> open_lower(const std::string& path, ino_t inode) {
-  auto folder = sys::open_resolved(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
-                                   RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
-  if (!folder)
+  auto directory = sys::open_resolved(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+                                      RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+  if (!directory)
     return fail(Error{.kind = ErrorKind::host,
                       .code = "workspace-gone",
                       .message = "the changes were made in '" + path + "', which can't be opened",
-                      .errno_value = folder.error().errno_value});
+                      .errno_value = directory.error().errno_value});
   struct stat facts{};
-  if (::fstat(folder->get(), &facts) != 0 || facts.st_ino != inode)
+  if (::fstat(directory->get(), &facts) != 0 || facts.st_ino != inode)
     return fail(
         Error{.kind = ErrorKind::host,
               .code = "workspace-replaced",
               .message = "'" + path + "' is not the directory that the changes were made in",
               .hint = "it was replaced by another one of that name"});
-  return folder;
+  return directory;
 }
 
 }  // namespace
@@ -263,26 +263,28 @@ Status check_set_name(std::string_view name) {
                             "most; for example cleanup-1"});
 }
 
-Result<Store> Store::open_or_make(const std::string& state_folder) {
-  return Store(SBX_TRY(workspace::open_state(state_folder, kFolder, workspace::Missing::is_made)));
+Result<Store> Store::open_or_make(const std::string& state_directory) {
+  return Store(
+      SBX_TRY(workspace::open_state(state_directory, kDirectory, workspace::Missing::is_made)));
 }
 
-Result<Store> Store::open(const std::string& state_folder) {
-  auto folder = workspace::open_state(state_folder, kFolder, workspace::Missing::is_an_error);
-  if (folder) return Store(std::move(*folder));
-  if (folder.error().errno_value == ENOENT) return Store(UniqueFd());
-  return std::unexpected(folder.error());
+Result<Store> Store::open(const std::string& state_directory) {
+  auto directory =
+      workspace::open_state(state_directory, kDirectory, workspace::Missing::is_an_error);
+  if (directory) return Store(std::move(*directory));
+  if (directory.error().errno_value == ENOENT) return Store(UniqueFd());
+  return std::unexpected(directory.error());
 }
 
 bool Store::has(const std::string& name) const {
-  return folder_.valid() &&
-         ::faccessat(folder_.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  return directory_.valid() &&
+         ::faccessat(directory_.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 Result<KeptFacts> Store::keep(KeptFacts facts, const Copy& copy, const ChangeSet& changes) const {
   remove_leftovers();
   const std::string wanted = facts.name;
-  Draft draft = SBX_TRY(begin_draft(folder_.get()));
+  Draft draft = SBX_TRY(begin_draft(directory_.get()));
   Manifest manifest = SBX_TRY(write_contents(std::move(facts), copy, changes, draft.contents()));
   SBX_TRY(draft.write(write_manifest(manifest)));
   manifest.facts.name = SBX_TRY(draft.publish(wanted));
@@ -292,17 +294,17 @@ Result<KeptFacts> Store::keep(KeptFacts facts, const Copy& copy, const ChangeSet
 Result<UniqueFd> Store::open_set(const std::string& name) const {
   SBX_TRY(check_set_name(name));
   if (!has(name)) return no_such_set(name);
-  return workspace::open_folder(folder_.get(), name);
+  return workspace::open_directory(directory_.get(), name);
 }
 
 Result<std::vector<KeptFacts>> Store::list() const {
   std::vector<KeptFacts> sets;
-  if (!folder_.valid()) return sets;
+  if (!directory_.valid()) return sets;
   remove_leftovers();
-  for (const std::string& name : SBX_TRY(workspace::read_names(folder_.get()))) {
+  for (const std::string& name : SBX_TRY(workspace::read_names(directory_.get()))) {
     if (!check_set_name(name)) continue;
     KeptFacts& facts = sets.emplace_back();
-    const auto set = workspace::open_folder(folder_.get(), name);
+    const auto set = workspace::open_directory(directory_.get(), name);
     auto manifest =
         set ? read_manifest(set->get(), name, Part::facts) : std::unexpected(set.error());
     if (manifest) {
@@ -323,12 +325,12 @@ Result<Kept> Store::load(const std::string& name) const {
   Kept kept{.facts = std::move(manifest.facts)};
   kept.facts.name = name;
   read_applied(set.get(), kept.facts);
-  kept.copy.folder = kept.facts.folder;
+  kept.copy.directory = kept.facts.directory;
   kept.copy.is_overlay = true;
   for (LayerLine& layer : manifest.layers)
     kept.copy.layers.push_back({.prefix = std::move(layer.prefix), .inode = layer.inode});
   auto stored = std::make_unique<workspace::Stored>();
-  stored->contents = SBX_TRY(workspace::open_folder(set.get(), kContents));
+  stored->contents = SBX_TRY(workspace::open_directory(set.get(), kContents));
   // A shared lock: drop() does not wait, but reports that the set is in use.
   if (::flock(stored->contents.get(), LOCK_SH | LOCK_NB) != 0) return no_such_set(name);
   for (Line& line : manifest.lines) {
@@ -358,34 +360,34 @@ Status Store::note_applied(const std::string& name, std::int64_t when, std::uint
 
 Status Store::drop(const std::string& name) const {
   const UniqueFd set = SBX_TRY(open_set(name));
-  const auto contents = workspace::open_folder(set.get(), kContents);
+  const auto contents = workspace::open_directory(set.get(), kContents);
   if (contents && ::flock(contents->get(), LOCK_EX | LOCK_NB) != 0)
     return fail(Error{.kind = ErrorKind::host,
                       .code = "set-in-use",
                       .message = "the change set \"" + name + "\" is being applied or shown"});
   // First out of sight: a set is there as a whole or not at all.
   const std::string unfinished = random_name();
-  if (!held::rename({folder_.get(), name}, {folder_.get(), unfinished}))
+  if (!held::rename({directory_.get(), name}, {directory_.get(), unfinished}))
     return fail_errno(ErrorKind::host, "not-dropped", "cannot drop \"" + name + "\"");
-  remove_set(folder_.get(), unfinished);
+  remove_set(directory_.get(), unfinished);
   return {};
 }
 
 /// A draft that is written is locked; one that is not was left by a sbx that was killed.
 void Store::remove_leftovers() const {
   for (const std::string& name :
-       workspace::read_names(folder_.get()).value_or(std::vector<std::string>())) {
+       workspace::read_names(directory_.get()).value_or(std::vector<std::string>())) {
     if (!workspace::is_temporary(name)) continue;
-    const auto draft = workspace::open_folder(folder_.get(), name);
-    if (draft && ::flock(draft->get(), LOCK_EX | LOCK_NB) == 0) remove_set(folder_.get(), name);
+    const auto draft = workspace::open_directory(directory_.get(), name);
+    if (draft && ::flock(draft->get(), LOCK_EX | LOCK_NB) == 0) remove_set(directory_.get(), name);
   }
 }
 
-Status open_folders(Kept& kept) {
+Status open_directories(Kept& kept) {
   for (workspace::Layer& layer : kept.copy.layers)
-    layer.lower = SBX_TRY(
-        open_lower(layer.prefix == "." ? kept.facts.folder : kept.facts.folder + "/" + layer.prefix,
-                   layer.inode));
+    layer.lower = SBX_TRY(open_lower(
+        layer.prefix == "." ? kept.facts.directory : kept.facts.directory + "/" + layer.prefix,
+        layer.inode));
   return {};
 }
 

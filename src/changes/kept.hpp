@@ -19,16 +19,16 @@ using workspace::Copy;
 struct Kept {
   KeptFacts facts;
   ChangeSet changes;
-  Copy copy;  ///< its lower directories are not open before open_folders()
+  Copy copy;  ///< its lower directories are not open before open_directories()
 };
 
 /// The directory of all sets of one user. Every function cleans up after a sbx that was killed.
 class Store {
  public:
   /// `missing`: an empty store is not made to be looked at. Errors: host.
-  [[nodiscard]] static Result<Store> open_or_make(const std::string& state_folder);
+  [[nodiscard]] static Result<Store> open_or_make(const std::string& state_directory);
   /// Nothing when there is none yet.
-  [[nodiscard]] static Result<Store> open(const std::string& state_folder);
+  [[nodiscard]] static Result<Store> open(const std::string& state_directory);
 
   [[nodiscard]] bool has(const std::string& name) const;
   /// Writes a set under `facts.name`, or under "NAME-2" and so on where that came to be taken, in
@@ -46,11 +46,11 @@ class Store {
   [[nodiscard]] Status drop(const std::string& name) const;
 
  private:
-  explicit Store(UniqueFd folder) : folder_(std::move(folder)) {}
+  explicit Store(UniqueFd directory) : directory_(std::move(directory)) {}
   void remove_leftovers() const;
   Result<UniqueFd> open_set(const std::string& name) const;
 
-  UniqueFd folder_;  ///< invalid: there is none
+  UniqueFd directory_;  ///< invalid: there is none
 };
 
 /// Letters, digits, '.', '_' and '-', 64 at most, a letter or digit first. Errors: usage.
@@ -58,6 +58,6 @@ class Store {
 
 /// Opens the directories of the host that a set was made against. Errors: host "workspace-gone",
 /// "workspace-replaced".
-[[nodiscard]] Status open_folders(Kept& kept);
+[[nodiscard]] Status open_directories(Kept& kept);
 
 }  // namespace sbx::changes

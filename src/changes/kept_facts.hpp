@@ -10,7 +10,7 @@ namespace sbx::changes {
 struct KeptFacts {
   std::string name;
   std::int64_t made = 0;  ///< seconds since the epoch
-  std::string folder;     ///< the workspace, on the host
+  std::string directory;  ///< the workspace, on the host
   std::string run;        ///< id of its record
   std::vector<std::string> command;
   std::string outcome;  ///< how the run ended, in words

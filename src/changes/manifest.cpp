@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kSchema = "sbx.changes/1";
 constexpr std::array<std::string_view, 5> kChanges = {"created", "modified", "deleted", "mode",
                                                       "links"};
-constexpr std::array<std::string_view, 6> kTypes = {"file", "folder", "link",
-                                                    "fifo", "socket", "device"};
+constexpr std::array<std::string_view, 6> kTypes = {"file", "directory", "link",
+                                                    "fifo", "socket",    "device"};
 constexpr std::string_view kNone = "-";
 constexpr std::string_view kNoPath = ".";
 constexpr std::string_view kDisturbed = "disturbed";
@@ -165,8 +165,8 @@ class Reader {
   }
 
   Result<Manifest> check(Manifest manifest) const {
-    const std::string& folder = manifest.facts.folder;
-    if (!folder.starts_with('/') || !is_inner(folder.substr(1)))
+    const std::string& directory = manifest.facts.directory;
+    if (!directory.starts_with('/') || !is_inner(directory.substr(1)))
       return broken("it names no directory");
     if (manifest.layers.empty() || manifest.layers.front().prefix != ".")
       return broken("it names no layer");
@@ -184,7 +184,7 @@ class Reader {
     if (word == "linked") return linked(text);
     auto value = unescaped(text);
     if (!value) return false;
-    if (word == "folder") return assign(facts.folder, std::move(*value));
+    if (word == "directory") return assign(facts.directory, std::move(*value));
     if (word == "run") return assign(facts.run, std::move(*value));
     if (word == "outcome") return assign(facts.outcome, std::move(*value));
     if (word == "argument") return append(facts.command, std::move(*value));
@@ -264,8 +264,8 @@ class Reader {
 std::string write_manifest(const Manifest& manifest) {
   const KeptFacts& facts = manifest.facts;
   std::string text =
-      fmt::format("{}\nmade {}\nfolder {}\nrun {}\noutcome {}\nsuccess {}\ncount {}\nbytes {}\n",
-                  kSchema, facts.made, escaped(facts.folder), escaped(facts.run),
+      fmt::format("{}\nmade {}\ndirectory {}\nrun {}\noutcome {}\nsuccess {}\ncount {}\nbytes {}\n",
+                  kSchema, facts.made, escaped(facts.directory), escaped(facts.run),
                   escaped(facts.outcome), facts.success ? "yes" : "no", facts.count, facts.bytes);
   for (const std::string& word : facts.command) text += fmt::format("argument {}\n", escaped(word));
   for (const std::string& file : facts.policy_files)

@@ -50,7 +50,7 @@ class Writer {
 
   void add(const Change& change) {
     if (patch_.text.size() >= kLongestPatch) return leave(change, "the patch is too long already");
-    if (change.type == FileType::folder) {
+    if (change.type == FileType::directory) {
       if (change.change == ChangeKind::mode) leave(change, "git keeps no mode of a directory");
       return;
     }
@@ -95,10 +95,10 @@ class Writer {
   std::optional<Blob> blob_before(const Change& change, std::string& why) const {
     const workspace::LayerPath place = place_of(copy_, change.path);
     struct stat facts{};
-    const auto folder =
-        workspace::open_folder(place.layer->lower.get(), workspace::folder_of(place.path));
-    if (!folder || ::fstatat(folder->get(), workspace::name_of(place.path).c_str(), &facts,
-                             AT_SYMLINK_NOFOLLOW) != 0) {
+    const auto directory =
+        workspace::open_directory(place.layer->lower.get(), workspace::directory_of(place.path));
+    if (!directory || ::fstatat(directory->get(), workspace::name_of(place.path).c_str(), &facts,
+                                AT_SYMLINK_NOFOLLOW) != 0) {
       why = "it is not on the host any more";
       return std::nullopt;
     }

@@ -21,7 +21,7 @@ constexpr std::size_t kNamesShown = 200;  // of each kind of change
 constexpr std::size_t kLeftShown = 20;
 constexpr std::size_t kLinesOfOne = 200;  // of one file's difference
 constexpr std::size_t kLinesOfAll = 2000;
-constexpr std::size_t kFewInFolder = 20;  // in a new directory: shown one by one
+constexpr std::size_t kFewInDirectory = 20;  // in a new directory: shown one by one
 
 std::string plural(std::uint64_t count, const char* word) {
   return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
@@ -41,7 +41,7 @@ std::string visible(std::string_view line) {
 
 std::string with_slash(const Change& change) {
   const std::string name = printable(change.path);
-  return change.type == FileType::folder ? name + "/" : name;
+  return change.type == FileType::directory ? name + "/" : name;
 }
 
 struct Tally {
@@ -60,25 +60,25 @@ struct Group {
 /// a directory comes before what is in it.
 std::vector<Group> grouped(const std::vector<Change>& changes, ChangeKind kind) {
   std::vector<Group> groups;
-  std::map<std::string, std::size_t, std::less<>> folders;
+  std::map<std::string, std::size_t, std::less<>> directories;
   for (const Change& change : changes) {
     if (change.change != kind) continue;
     std::size_t home = groups.size();
     for (auto slash = change.path.find('/'); slash != std::string::npos;
          slash = change.path.find('/', slash + 1)) {
-      const auto found = folders.find(std::string_view(change.path).substr(0, slash));
-      if (found == folders.end()) continue;
+      const auto found = directories.find(std::string_view(change.path).substr(0, slash));
+      if (found == directories.end()) continue;
       home = found->second;
       break;
     }
     if (home < groups.size()) {
       Group& group = groups[home];
-      group.inside.files += change.type == FileType::folder ? 0 : 1;
+      group.inside.files += change.type == FileType::directory ? 0 : 1;
       group.inside.bytes += change.bytes;
-      if (group.members.size() <= kFewInFolder) group.members.push_back(&change);
+      if (group.members.size() <= kFewInDirectory) group.members.push_back(&change);
       continue;
     }
-    if (change.type == FileType::folder) folders.emplace(change.path, groups.size());
+    if (change.type == FileType::directory) directories.emplace(change.path, groups.size());
     groups.push_back({.change = &change});
   }
   return groups;
@@ -142,7 +142,7 @@ class Listing {
     begin();
     for (const Group& group : grouped(changes, ChangeKind::created)) {
       if (is_full()) continue;
-      if (group.members.size() > kFewInFolder) {
+      if (group.members.size() > kFewInDirectory) {
         line(paint_.green("created "), *group.change, size_of(group));
         continue;
       }
@@ -191,13 +191,13 @@ class Listing {
   }
 
   static std::string size_of(const Group& group) {
-    if (group.change->type == FileType::folder)
+    if (group.change->type == FileType::directory)
       return plural(group.inside.files, "file") + ", " + describe(Bytes{group.inside.bytes});
     return created_size(*group.change);
   }
   static std::string created_size(const Change& change) {
     if (change.type == FileType::file) return describe(Bytes{change.bytes});
-    if (change.type == FileType::folder || change.type == FileType::link) return {};
+    if (change.type == FileType::directory || change.type == FileType::link) return {};
     return workspace::describe(change.type);
   }
   static std::string stale_words(const Change& change) {
@@ -279,7 +279,7 @@ std::string listing_words(const workspace::Copy& copy, const workspace::ChangeSe
 std::string changes_words(const workspace::Copy& copy, const workspace::ChangeSet& changes,
                           Texts texts, const Paint& paint, const std::string& rest) {
   std::string text =
-      fmt::format("sbx: {} in {}\n", tally_words(changes.changes), printable(copy.folder)) +
+      fmt::format("sbx: {} in {}\n", tally_words(changes.changes), printable(copy.directory)) +
       listing_words(copy, changes, texts, paint, rest);
   if (changes.left_out > 0)
     text += fmt::format("sbx: {} more changes are not listed anywhere\n", changes.left_out);
@@ -288,15 +288,16 @@ std::string changes_words(const workspace::Copy& copy, const workspace::ChangeSe
 }
 
 std::string collected_words(const workspace::Collected& collected,
-                            const std::vector<std::string>& patterns, const std::string& folder) {
+                            const std::vector<std::string>& patterns,
+                            const std::string& directory) {
   if (collected.files.empty() && collected.left.empty() && collected.unmatched == 0)
     return fmt::format("sbx: nothing to copy to {}: no file was created in the working directory\n",
-                       shortened(printable(folder), 200));
+                       shortened(printable(directory), 200));
   std::uint64_t bytes = 0;
   for (const Change& file : collected.files) bytes += file.bytes;
   std::string text =
       fmt::format("sbx: copied {}, {}, to {}\n", plural(collected.files.size(), "file"),
-                  describe(Bytes{bytes}), shortened(printable(folder), 200));
+                  describe(Bytes{bytes}), shortened(printable(directory), 200));
   append_list(text, "not copied", collected.left);
   if (collected.unmatched > 0) {
     std::string list;
@@ -307,9 +308,9 @@ std::string collected_words(const workspace::Collected& collected,
   return text;
 }
 
-std::string applied_words(const workspace::Applied& applied, const std::string& folder) {
+std::string applied_words(const workspace::Applied& applied, const std::string& directory) {
   std::string text = fmt::format("sbx: applied {} to {}\n", plural(applied.done.size(), "change"),
-                                 printable(folder));
+                                 printable(directory));
   for (const std::string& path : applied.leftovers)
     text += fmt::format("sbx: an application that was killed left new content in {}\n",
                         printable(path));

@@ -30,9 +30,9 @@ enum class Texts : bool { left_out, shown };
 [[nodiscard]] std::string tally_words(const std::vector<Change>& changes);
 [[nodiscard]] std::string collected_words(const workspace::Collected& collected,
                                           const std::vector<std::string>& patterns,
-                                          const std::string& folder);
+                                          const std::string& directory);
 [[nodiscard]] std::string applied_words(const workspace::Applied& applied,
-                                        const std::string& folder);
+                                        const std::string& directory);
 [[nodiscard]] std::string left_words(const std::vector<workspace::Left>& left);
 [[nodiscard]] std::string conflict_words(const std::vector<workspace::Left>& conflicts);
 

@@ -60,20 +60,20 @@ std::string bytes_of(const std::string& mime, const Json& value) {
 
 }  // namespace
 
-Result<CellResults> CellResults::open(const std::string& folder) {
-  std::string path = folder;
+Result<CellResults> CellResults::open(const std::string& directory) {
+  std::string path = directory;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();  // lstat(2) would follow the link
   // A program that may write here could lead the files anywhere by a link.
   struct stat facts{};
   if (::lstat(path.c_str(), &facts) == 0 && S_ISLNK(facts.st_mode))
     return fail(Error{.kind = ErrorKind::usage,
                       .code = "out-unusable",
-                      .message = "cannot write values to '" + printable(folder) +
+                      .message = "cannot write values to '" + printable(directory) +
                                  "': it is a symbolic link, which is not followed",
                       .hint = "name the directory itself: --results DIR"});
   // It looks for a link too: this one may be younger.
-  UniqueFd open = SBX_TRY(workspace::prepare_target(folder));
-  return CellResults(folder, std::move(open));
+  UniqueFd open = SBX_TRY(workspace::prepare_target(directory));
+  return CellResults(directory, std::move(open));
 }
 
 Result<std::string> CellResults::write(const std::string& name, const std::string& ending,
@@ -84,7 +84,7 @@ Result<std::string> CellResults::write(const std::string& name, const std::strin
     std::string file = name;
     if (i > 1) file += "-again" + std::to_string(i);
     file += ending;
-    const UniqueFd open(::openat(folder_.get(), file.c_str(),
+    const UniqueFd open(::openat(directory_.get(), file.c_str(),
                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (!open.valid() && errno == EEXIST) continue;
     if (!open.valid()) break;

@@ -12,20 +12,20 @@ namespace sbx::cli {
 class CellResults {
  public:
   /// Makes the directory where there is none. Errors: usage "out-unusable" (a symbolic link too).
-  [[nodiscard]] static Result<CellResults> open(const std::string& folder);
+  [[nodiscard]] static Result<CellResults> open(const std::string& directory);
 
   /// Writes the values of a record and names their files in it. Never over a file that is there,
   /// and 1,000 files at most. Errors: host (some are not written).
   Status save(Json& record, bool pictures_only = false) const;
 
  private:
-  CellResults(std::string name, UniqueFd folder)
-      : name_(std::move(name)), folder_(std::move(folder)) {}
+  CellResults(std::string name, UniqueFd directory)
+      : name_(std::move(name)), directory_(std::move(directory)) {}
   [[nodiscard]] Result<std::string> write(const std::string& name, const std::string& ending,
                                           const std::string& bytes) const;
 
   std::string name_;
-  UniqueFd folder_;
+  UniqueFd directory_;
 };
 
 }  // namespace sbx::cli

@@ -38,12 +38,12 @@ Error wrong_use(const Invocation& typed, const char* needs) {
           .hint = "\"sbx changes list\" names what is kept"};
 }
 
-Result<std::string> state_folder() {
-  return host::state_folder(SBX_TRY(host::probe()));
+Result<std::string> state_directory() {
+  return host::state_directory(SBX_TRY(host::probe()));
 }
 
 Result<Store> open_store() {
-  return Store::open(SBX_TRY(state_folder()));
+  return Store::open(SBX_TRY(state_directory()));
 }
 
 /// The error for an unknown name, with the most similar existing one.
@@ -79,12 +79,12 @@ std::string text_of_command(const KeptFacts& facts) {
 Json facts_json(const KeptFacts& facts) {
   Json json;
   json["name"] = facts.name;
-  if (facts.folder.empty()) {
+  if (facts.directory.empty()) {
     put_name(json, "error", facts.outcome);
     return json;
   }
   json["made"] = facts.made;
-  put_name(json, "folder", facts.folder);
+  put_name(json, "directory", facts.directory);
   json["run"] = facts.run;
   put_names(json, "command", facts.command);
   put_name(json, "outcome", facts.outcome);
@@ -109,11 +109,11 @@ std::string list_words(const std::vector<KeptFacts>& sets) {
   std::string text = fmt::format("{:<{}}  {:<16}  {:>7}  {:>10}  {}\n", "NAME", widest, "KEPT",
                                  "CHANGES", "SIZE", "DIRECTORY");
   for (const KeptFacts& each : sets)
-    text += each.folder.empty()
+    text += each.directory.empty()
                 ? fmt::format("{:<{}}  {}\n", each.name, widest, printable(each.outcome))
                 : fmt::format("{:<{}}  {:<16}  {:>7}  {:>10}  {}\n", each.name, widest,
                               minute_text(each.made), each.count, describe(Bytes{each.bytes}),
-                              printable(each.folder));
+                              printable(each.directory));
   return text;
 }
 
@@ -150,7 +150,7 @@ std::string head_words(const Kept& kept, const Paint& paint) {
                                  ? "the session " + printable(kept.facts.run) + outcome
                                  : text_of_command(kept.facts) + outcome;
   return fmt::format("{}: {} in {}\n  kept {} of {}\n{}", paint.bold(kept.facts.name),
-                     changes::tally_words(kept.changes.changes), printable(kept.facts.folder),
+                     changes::tally_words(kept.changes.changes), printable(kept.facts.directory),
                      time_text(kept.facts.made), source, applied_line(kept.facts));
 }
 
@@ -159,14 +159,14 @@ int show(const Invocation& typed, changes::Texts texts) {
   if (typed.operands.size() != 1) return changes_failed(typed, wrong_use(typed, "needs one name"));
   auto kept = load(typed.operands.front());
   if (!kept) return changes_failed(typed, kept.error());
-  const Status there = changes::open_folders(*kept);
+  const Status there = changes::open_directories(*kept);
   std::vector<workspace::Left> conflicts;
   if (there)
     conflicts = workspace::conflicts_now(kept->copy, kept->changes.changes, kept->changes.links);
   if (typed.output.json) {
     Json json = head_json();
     json.update(facts_json(kept->facts));
-    json["folder_error"] = there ? Json(nullptr) : Json(there.error().text());
+    json["directory_error"] = there ? Json(nullptr) : Json(there.error().text());
     json["changes"] = changes::changes_json(kept->changes.changes);
     json["conflicts"] = changes::left_json(conflicts);
     return print(dump(json));
@@ -189,7 +189,7 @@ int patch(const Invocation& typed) {
   if (typed.operands.size() != 1) return changes_failed(typed, wrong_use(typed, "needs one name"));
   auto kept = load(typed.operands.front());
   if (!kept) return changes_failed(typed, kept.error());
-  if (const Status there = changes::open_folders(*kept); !there)
+  if (const Status there = changes::open_directories(*kept); !there)
     return changes_failed(typed, there.error());
   workspace::Selection selection =
       workspace::select(kept->copy, kept->changes, {}, kept->facts.policy_files);
@@ -223,12 +223,12 @@ int apply(const Invocation& typed) {
     return changes_failed(typed, asking.error());
   auto kept = load(typed.operands.front());
   if (!kept) return changes_failed(typed, kept.error());
-  if (const Status there = changes::open_folders(*kept); !there)
+  if (const Status there = changes::open_directories(*kept); !there)
     return changes_failed(typed, there.error());
   const changes::Wish wish{.patterns = {typed.operands.begin() + 1, typed.operands.end()},
                            .policy_files = kept->facts.policy_files,
                            .asks = !typed.bring_out.yes,
-                           .state_folder = state_folder().value_or(""),
+                           .state_directory = state_directory().value_or(""),
                            .silent = typed.output.json};
   const auto end = changes::apply_changes(kept->copy, kept->changes, wish,
                                           paint_for(typed.output.color, STDERR_FILENO));

@@ -124,7 +124,7 @@ Json finding_json(const Finding& finding) {
 std::string for_programs(const std::vector<Section>& sections, const host::Host& host) {
   Json json{{"schema", "sbx.doctor/1"}, {"sbx", SBX_VERSION}};
   json["caller"] = {{"uid", host.uid}, {"privileged", host.privileged}};
-  put_name(json, "folder", host.working_directory);
+  put_name(json, "directory", host.working_directory);
   for (const Section& section : sections) {
     Json list = Json::array();
     for (const Finding& finding : section.findings) list.push_back(finding_json(finding));

@@ -23,7 +23,7 @@ enum class Target : std::uint8_t { absolute, anywhere };
                                                      Target target = Target::absolute);
 
 struct WorkspaceOperand {
-  std::string folder;
+  std::string directory;
   std::string mode;  ///< empty if not given
 };
 /// DIR[:overlay|read-only|read-write|empty]; an empty DIR is ".". Errors: usage.

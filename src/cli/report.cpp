@@ -52,9 +52,9 @@ Status deliver(int fd, std::string_view record, const std::string& place) {
 int descriptor_named(std::string_view path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
-  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
-    if (!path.starts_with(folder)) continue;
-    const std::string_view digits = path.substr(folder.size());
+  for (const std::string_view directory : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(directory)) continue;
+    const std::string_view digits = path.substr(directory.size());
     int number = -1;
     const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
     if (error == std::errc{} && end == digits.end()) return number;
@@ -109,15 +109,16 @@ Status ReportTargets::prepare_file(const std::string& path) {
     }
   }
   const auto slash = path.rfind('/');
-  const std::string folder = directory_of(path);
+  const std::string directory = directory_of(path);
   file_name_ = slash == std::string::npos ? path : path.substr(slash + 1);
   if (file_name_.empty() || file_name_ == "." || file_name_ == "..")
     return unwritable(path, EISDIR);
-  folder_ = UniqueFd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder_.valid()) return unwritable(path, errno);
+  directory_ = UniqueFd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory_.valid()) return unwritable(path, errno);
   // By the effective ids: a rename needs write and search permission on the directory, not on the
   // file.
-  if (::faccessat(folder_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return unwritable(path, errno);
+  if (::faccessat(directory_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0)
+    return unwritable(path, errno);
   return {};
 }
 
@@ -140,14 +141,15 @@ ReportTargets ReportTargets::stdout_only(const OutputOptions& options) {
 Status ReportTargets::write_file(std::string_view record) const {
   const std::string temporary =
       fmt::format(".{}.sbx-{}", file_name_.substr(0, NAME_MAX - 32), ::getpid());
-  (void)held::remove_file(folder_.get(), temporary);  // left by a killed sbx with the same pid
+  (void)held::remove_file(directory_.get(), temporary);  // left by a killed sbx with the same pid
   UniqueFd file(
-      ::openat(folder_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      ::openat(directory_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.valid()) return unwritable(shown_, errno);
   Status written = deliver(file.get(), record, fmt::format("\"{}\"", shown_));
-  if (written && !held::rename({folder_.get(), temporary}, {folder_.get(), file_name_}))
+  if (written && !held::rename({directory_.get(), temporary}, {directory_.get(), file_name_}))
     written = unwritable(shown_, errno);
-  if (!written) (void)held::remove_file(folder_.get(), temporary);  // the first error is reported
+  if (!written)
+    (void)held::remove_file(directory_.get(), temporary);  // the first error is reported
   return written;
 }
 

@@ -39,7 +39,7 @@ class ReportTargets {
 
   bool to_stdout_ = false;
   int descriptor_ = -1;
-  UniqueFd folder_;  ///< the file's directory: the same one even if it is moved during the run
+  UniqueFd directory_;  ///< the file's directory: the same one even if it is moved during the run
   std::string file_name_;  ///< in that directory
   std::string shown_;      ///< as typed, for messages
   UniqueFd device_;        ///< a FIFO, socket or device; written to, never replaced

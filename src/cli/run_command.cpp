@@ -213,15 +213,15 @@ class RunCommand {
     if (answer_.keeps_record) return *answer_.keeps_record;
     const auto host = host::probe();
     if (!host) return false;
-    answer_.state_folder = host::state_folder(*host);
+    answer_.state_directory = host::state_directory(*host);
     const auto settings = run::user_settings(*host);
     return settings && settings->keeps_record;
   }
 
   /// Keeps the record for `sbx why`. A convenience: failure is reported and changes nothing else.
   void keep(const std::string& record) {
-    if (answer_.state_folder.empty()) return;
-    if (const Status kept = record::keep_record(answer_.state_folder, record); !kept)
+    if (answer_.state_directory.empty()) return;
+    if (const Status kept = record::keep_record(answer_.state_directory, record); !kept)
       write_stderr(note_lines({"the record is not kept: " + kept.error().text()}));
   }
 

@@ -95,7 +95,7 @@ class SessionLife {
 class Snapshot {
  public:
   static Result<Snapshot> of(const Json& made) {
-    return Snapshot(SBX_TRY(changes::Store::open_or_make(session::binary_of(made, "folder"))),
+    return Snapshot(SBX_TRY(changes::Store::open_or_make(session::binary_of(made, "directory"))),
                     member_or(made, "snapshot", ""));
   }
   Snapshot(Snapshot&& other) noexcept
@@ -298,7 +298,7 @@ class SessionCommand {
       else
         status = tell(stopped.error());
     }
-    session::sweep_snapshots(host::state_folder(host_));
+    session::sweep_snapshots(host::state_directory(host_));
     return answered(done, status);
   }
 
@@ -555,14 +555,14 @@ class SessionCommand {
     const signals::Held held(signals::kEnding, signals::Ignored::is_taken_too);
     const Snapshot snapshot = SBX_TRY(Snapshot::of(made));
     changes::Kept kept = SBX_TRY(snapshot.load());
-    SBX_TRY(changes::open_folders(kept));
+    SBX_TRY(changes::open_directories(kept));
     if (asks) SBX_TRY(life.hang_up_at_its_end());
     const changes::ApplyEnd end =
         SBX_TRY(changes::apply_changes(kept.copy, kept.changes,
                                        {.patterns = patterns,
                                         .policy_files = kept.facts.policy_files,
                                         .asks = asks,
-                                        .state_folder = host::state_folder(host_),
+                                        .state_directory = host::state_directory(host_),
                                         .silent = typed_.output.json},
                                        paint_for(typed_.output.color, STDERR_FILENO)));
     if (asks && end.signal == SIGHUP && life.has_ended()) return fail(SessionLife::gone());

@@ -342,11 +342,11 @@ class Eval {
   /// The cell has run, whatever becomes of its files.
   [[nodiscard]] bool save(Json& record) {
     if (!results_ && shows_pictures(record)) {
-      auto folder = CellResults::open(kPictures);
-      if (folder)
-        results_.emplace(std::move(*folder));
+      auto directory = CellResults::open(kPictures);
+      if (directory)
+        results_.emplace(std::move(*directory));
       else
-        write_stderr(record::error_text(folder.error(), paint(typed_)));
+        write_stderr(record::error_text(directory.error(), paint(typed_)));
     }
     if (!results_) return true;
     Status saved = results_->save(record, typed_.cell.results.empty());

@@ -119,7 +119,7 @@ Json files_json(const std::vector<transfer::Brought>& files) {
 }
 
 std::string mode_text(FileType type, mode_t mode) {
-  std::string text(1, type == FileType::folder ? 'd' : type == FileType::link ? 'l' : '-');
+  std::string text(1, type == FileType::directory ? 'd' : type == FileType::link ? 'l' : '-');
   constexpr std::string_view kLetters = "rwxrwxrwx";
   for (std::size_t i = 0; i < kLetters.size(); ++i)
     text += (mode >> (8 - i) & 1U) != 0 ? kLetters[i] : '-';
@@ -162,15 +162,15 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
 Result<int> get_files(const Invocation& typed, const host::Host& host) {
   const std::vector<std::string> paths(typed.operands.begin() + 1, typed.operands.end());
   if (paths.empty()) return wrong_operands(typed, "needs a path to copy");
-  const std::string folder = typed.bring_out.folder.empty() ? "." : typed.bring_out.folder;
+  const std::string directory = typed.bring_out.directory.empty() ? "." : typed.bring_out.directory;
   session::Client asking = SBX_TRY(session::Client::connect(host, typed.operands.front()));
   const Json facts = SBX_TRY(asking.ask({{"op", "info"}}));
   const workspace::OutLimits limits{
       .max_bytes = member_or(part(facts, "outputs"), "max_bytes", std::uint64_t{0}),
       .max_files = member_or(part(facts, "outputs"), "max_files", std::uint64_t{0}),
       .max_depth = member_or(part(facts, "outputs"), "max_depth", std::uint64_t{0})};
-  const UniqueFd target = SBX_TRY(workspace::prepare_target(folder));
-  const std::string place = host.files->canonical(folder).value_or(folder);
+  const UniqueFd target = SBX_TRY(workspace::prepare_target(directory));
+  const std::string place = host.files->canonical(directory).value_or(directory);
   std::vector<std::string> words = SBX_TRY(transfer::get_arguments(paths, limits, place));
   OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), "get"));
   call.close_to();
@@ -193,7 +193,7 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   if (told != kDone) return told;
   if (!typed.output.quiet && !typed.output.json)
     for (const transfer::Brought& each : got->brought)
-      if (each.type != FileType::folder)
+      if (each.type != FileType::directory)
         write_stderr(
             fmt::format("sbx: {} ({})\n", printable(each.path), describe(Bytes{each.bytes})));
   if (got->broken) {  // the answer is printed

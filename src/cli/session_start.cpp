@@ -50,7 +50,7 @@ bool is_of_call(const policy::Override& each) {
 
 /// What a run does at its end, or instead of it: a session goes on.
 Status check_start_options(const Invocation& typed) {
-  const auto& [folder, collect, diff, apply, patterns, yes, keep] = typed.bring_out;
+  const auto& [directory, collect, diff, apply, patterns, yes, keep] = typed.bring_out;
   struct Unfit {
     bool is_given;
     const char* option;
@@ -59,7 +59,7 @@ Status check_start_options(const Invocation& typed) {
   const Unfit unfit[] = {{!keep.empty(), "--keep", "keep"},
                          {apply || yes, apply ? "--apply" : "--yes", "apply"},
                          {diff, "--diff", "diff"},
-                         {!folder.empty(), "--out", "get"},
+                         {!directory.empty(), "--out", "get"},
                          {!collect.empty(), "--collect", "get"},
                          {typed.output.dry_run, "--dry-run", "show"},
                          {typed.output.trace_time, "--trace-time", "stats"},

@@ -178,7 +178,7 @@ Status take_venv(Invocation& typed, std::string_view value) {
 
 Status take_workspace(Invocation& typed, std::string_view value) {
   const WorkspaceOperand workspace = SBX_TRY(split_workspace_operand(value));
-  set_key(typed.named, "filesystem.workspace.source", policy::quoted(workspace.folder),
+  set_key(typed.named, "filesystem.workspace.source", policy::quoted(workspace.directory),
           "--workspace");
   if (!workspace.mode.empty())
     set_key(typed.named, "filesystem.workspace.mode", policy::quoted(workspace.mode),
@@ -316,7 +316,7 @@ Status take_color(Invocation& typed, std::string_view value) {
 
 Status take_out(Invocation& typed, std::string_view value) {
   if (value.empty()) return bad_value("--out needs a directory");
-  typed.bring_out.folder = std::string(value);
+  typed.bring_out.directory = std::string(value);
   return {};
 }
 

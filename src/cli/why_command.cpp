@@ -23,7 +23,7 @@ constexpr std::size_t kLargestRecord = std::size_t{256} << 20;
 Result<std::string> record_of(const Invocation& typed) {
   if (typed.operands.empty()) {
     const host::Host host = SBX_TRY(host::probe());
-    return record::kept_record(host::state_folder(host));
+    return record::kept_record(host::state_directory(host));
   }
   const std::string& operand = typed.operands.front();
   if (operand == "-") return sys::read_stream(STDIN_FILENO, kLargestRecord);

@@ -173,7 +173,7 @@ pid_t hold_user_namespace() {
   for (;;) ::pause();
 }
 
-Answer map_folder(const std::string& holder) {
+Answer map_directory(const std::string& holder) {
   for (const char* map : {"/uid_map", "/gid_map"})
     if (!sys::write_file(holder + map, "0 100000 65536")) return {kIdMaps, errno};
   const UniqueFd space(::open((holder + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
@@ -219,7 +219,7 @@ Asked ask_idmapped_mount() {
   return ask([] {
     const pid_t holder = hold_user_namespace();
     if (holder < 0) return Answer{kClone, errno};
-    const Answer answer = map_folder("/proc/" + std::to_string(holder));
+    const Answer answer = map_directory("/proc/" + std::to_string(holder));
     ::kill(holder, SIGKILL);
     return answer;
   });

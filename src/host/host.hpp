@@ -50,7 +50,8 @@ struct Entry {
 
 /// A name found on a walk through a tree.
 struct Seen {
-  std::string_view folder;  ///< that holds it, relative to the root of the walk; empty for the root
+  std::string_view
+      directory;  ///< that holds it, relative to the root of the walk; empty for the root
   std::string_view name;
   const FileFacts& facts;
   bool is_mount = false;  ///< something is mounted on it: the facts are those of what is mounted
@@ -59,7 +60,7 @@ enum class Walk : std::uint8_t { into, past, end };
 using Visit = std::function<Walk(const Seen&)>;
 /// Called with a directory, relative to the root, that the caller may not list; empty: the root
 /// itself.
-using Shut = std::function<void(const std::string& folder)>;
+using Shut = std::function<void(const std::string& directory)>;
 /// Asked of a name, before anything else is known of it; an empty one wants all.
 using Wanted = std::function<bool(std::string_view name)>;
 

@@ -74,7 +74,7 @@ std::string caller_home(uid_t uid, const std::map<std::string, std::string>& env
   return passwd ? home_in_passwd(*passwd, uid) : std::string();
 }
 
-std::string current_folder() {
+std::string current_directory() {
   char text[4096];
   // getcwd(2) returns "(unreachable)/…" for a directory outside the caller's root.
   if (::getcwd(text, sizeof text) == nullptr || text[0] != '/') return {};
@@ -136,7 +136,7 @@ Host caller() {
   host.umask = sys::file_mode_mask();
   host.environment = caller_environment();
   host.home = caller_home(host.uid, host.environment);
-  host.working_directory = current_folder();
+  host.working_directory = current_directory();
   if (const auto path = host.environment.find("PATH"); path != host.environment.end())
     host.path = absolute_entries(path->second);
   host.files = real_files();

@@ -89,21 +89,21 @@ class RealFiles final : public Files {
   }
 
   Result<std::vector<Entry>> list(const std::string& path, const Wanted& wanted) const override {
-    DIR* folder = ::opendir(path.c_str());
-    if (folder == nullptr) return refused("list", path);
+    DIR* directory = ::opendir(path.c_str());
+    if (directory == nullptr) return refused("list", path);
     std::vector<Entry> entries;
-    while (const dirent* entry = ::readdir(folder)) {
+    while (const dirent* entry = ::readdir(directory)) {
       const std::string_view name(entry->d_name);
       if (name == "." || name == ".." || (wanted && !wanted(name))) continue;
       FileType type = type_of(static_cast<mode_t>(DTTOIF(entry->d_type)));
       if (entry->d_type == DT_UNKNOWN) {  // some file systems report no type
         struct stat facts{};
-        if (::fstatat(::dirfd(folder), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0)
+        if (::fstatat(::dirfd(directory), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0)
           type = type_of(facts.st_mode);
       }
       entries.push_back({.name = std::string(name), .type = type});
     }
-    ::closedir(folder);
+    ::closedir(directory);
     std::ranges::sort(entries, {}, &Entry::name);
     return entries;
   }

@@ -56,21 +56,21 @@ class Walker {
     top_ = std::move(*top);
     SBX_TRY(list(top_.get(), {}));
     while (!waiting_.empty() && !ended_) {
-      const std::string folder = std::move(waiting_.back());
+      const std::string directory = std::move(waiting_.back());
       waiting_.pop_back();
-      SBX_TRY(enter(folder));
+      SBX_TRY(enter(directory));
     }
     return {};
   }
 
  private:
-  Status enter(const std::string& folder) {
+  Status enter(const std::string& directory) {
     const auto opened =
-        sys::open_resolved(top_.get(), folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, kBeneath);
-    if (opened) return list(opened->get(), folder);
+        sys::open_resolved(top_.get(), directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, kBeneath);
+    if (opened) return list(opened->get(), directory);
     switch (opened.error().errno_value) {
       case EACCES:
-        shut_(folder);
+        shut_(directory);
         return {};
       case ENOENT:  // removed meanwhile, or no longer a directory
       case ENOTDIR:
@@ -78,38 +78,39 @@ class Walker {
       case EXDEV:  // mounted on meanwhile
         return {};
       default:
-        return refused(folder, opened.error().errno_value);
+        return refused(directory, opened.error().errno_value);
     }
   }
 
-  Status list(int fd, const std::string& folder) {
+  Status list(int fd, const std::string& directory) {
     bool may_enter = true;
     const bool is_read = sys::read_entries<kBuffer>(fd, [&](const dirent64& entry) {
-      may_enter = look(fd, folder, entry.d_name);
+      may_enter = look(fd, directory, entry.d_name);
       return may_enter && !ended_;
     });
-    if (!is_read && errno != EACCES) return refused(folder, errno);
-    if (!is_read || !may_enter) shut_(folder);
+    if (!is_read && errno != EACCES) return refused(directory, errno);
+    if (!is_read || !may_enter) shut_(directory);
     return {};
   }
 
   /// False if the directory's mode lets the caller list it but not enter it.
-  bool look(int fd, const std::string& folder, const char* name) {
+  bool look(int fd, const std::string& directory, const char* name) {
     struct statx seen{};
     if (::statx(fd, name, kHow, kWanted, &seen) != 0) return errno != EACCES;  // gone meanwhile
     const FileFacts facts = facts_of(seen);
     const bool is_mount = (seen.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
     const Walk next =
-        visit_({.folder = folder, .name = name, .facts = facts, .is_mount = is_mount});
+        visit_({.directory = directory, .name = name, .facts = facts, .is_mount = is_mount});
     if (next == Walk::end) ended_ = true;
     if (next == Walk::into && facts.type == FileType::directory && !is_mount)
-      waiting_.push_back(folder.empty() ? name : folder + "/" + name);
+      waiting_.push_back(directory.empty() ? name : directory + "/" + name);
     return true;
   }
 
-  [[nodiscard]] std::unexpected<Error> refused(const std::string& folder, int error) const {
+  [[nodiscard]] std::unexpected<Error> refused(const std::string& directory, int error) const {
     return fail_errno(ErrorKind::host, "cannot-look",
-                      "cannot list '" + root_ + (folder.empty() ? "" : "/") + folder + "'", error);
+                      "cannot list '" + root_ + (directory.empty() ? "" : "/") + directory + "'",
+                      error);
   }
 
   const std::string& root_;

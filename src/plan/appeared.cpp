@@ -13,16 +13,21 @@ namespace {
 
 class Look {
  public:
-  Look(const LiveFolder& folder, const DenyRules& denials, Hazards& hazards, std::uint64_t most,
-       Outcome& outcome)
-      : folder_(folder), denials_(denials), hazards_(hazards), most_(most), outcome_(outcome) {}
+  Look(const LiveDirectory& directory, const DenyRules& denials, Hazards& hazards,
+       std::uint64_t most, Outcome& outcome)
+      : directory_(directory),
+        denials_(denials),
+        hazards_(hazards),
+        most_(most),
+        outcome_(outcome) {}
 
   void run(const host::Files& files) {
     const host::Visit visit = [this](const host::Seen& seen) { return look(seen); };
-    const host::Shut shut = [this](const std::string& folder) {
-      hazards_.note_closed(folder.empty() ? folder_.source : joined(folder_.source, folder));
+    const host::Shut shut = [this](const std::string& directory) {
+      hazards_.note_closed(directory.empty() ? directory_.source
+                                             : joined(directory_.source, directory));
     };
-    const Status walked = files.walk(folder_.source, visit, shut);
+    const Status walked = files.walk(directory_.source, visit, shut);
     if (!walked)
       tell(walked.error().text());
     else if (entries_ > most_)
@@ -32,25 +37,25 @@ class Look {
  private:
   host::Walk look(const host::Seen& seen) {
     if (++entries_ > most_) return host::Walk::end;
-    const std::string_view above = absolute(seen.folder);
+    const std::string_view above = absolute(seen.directory);
     const bool hidden = denials_.hides(above, seen.name) != nullptr;
-    const bool is_folder = seen.facts.type == host::FileType::directory;
-    const bool guarded = !reason_to_guard(above, seen.name, is_folder).empty();
-    if (!seen.is_mount) hazards_.look(joined(absolute(seen.folder), seen.name), seen.facts);
+    const bool is_directory = seen.facts.type == host::FileType::directory;
+    const bool guarded = !reason_to_guard(above, seen.name, is_directory).empty();
+    if (!seen.is_mount) hazards_.look(joined(absolute(seen.directory), seen.name), seen.facts);
     if (!hidden && !guarded) return seen.is_mount ? host::Walk::past : host::Walk::into;
-    std::string path = seen.folder.empty() ? std::string() : std::string(seen.folder) + "/";
+    std::string path = seen.directory.empty() ? std::string() : std::string(seen.directory) + "/";
     path += seen.name;
-    if (!std::ranges::binary_search(folder_.guarded, path) &&
+    if (!std::ranges::binary_search(directory_.guarded, path) &&
         outcome_.appeared.size() < kMostAppeared)
-      outcome_.appeared.push_back({.path = joined(folder_.source, path), .is_hidden = !guarded});
+      outcome_.appeared.push_back({.path = joined(directory_.source, path), .is_hidden = !guarded});
     return host::Walk::past;
   }
 
-  std::string_view absolute(std::string_view folder) {
-    if (folder.empty()) return folder_.source;
-    if (folder != last_folder_) {
-      last_folder_ = folder;
-      last_absolute_ = joined(folder_.source, folder);
+  std::string_view absolute(std::string_view directory) {
+    if (directory.empty()) return directory_.source;
+    if (directory != last_directory_) {
+      last_directory_ = directory;
+      last_absolute_ = joined(directory_.source, directory);
     }
     return last_absolute_;
   }
@@ -58,18 +63,18 @@ class Look {
   void tell(std::string why) {
     outcome_.degraded.push_back(
         {.promise = Promise::one_grant,
-         .path = folder_.source,
+         .path = directory_.source,
          .why = std::move(why),
          .instead = "guarded names and hazards that appeared in it are not listed"});
   }
 
-  const LiveFolder& folder_;
+  const LiveDirectory& directory_;
   const DenyRules& denials_;
   Hazards& hazards_;
   std::uint64_t most_;
   Outcome& outcome_;
   std::uint64_t entries_ = 0;
-  std::string last_folder_;
+  std::string last_directory_;
   std::string last_absolute_;
 };
 
@@ -81,9 +86,9 @@ void note_appeared(const Plan& plan, const host::Host& host, std::int64_t began,
   for (const std::string& pattern : plan.hidden_names)
     rules.push_back({pattern, {.layer = Layer::builtin}});
   const DenyRules denials(std::move(rules), host.files.get());
-  for (const LiveFolder& folder : plan.live) {
-    Hazards hazards(folder, *host.files, began, outcome);
-    Look(folder, denials, hazards, plan.most_entries, outcome).run(*host.files);
+  for (const LiveDirectory& directory : plan.live) {
+    Hazards hazards(directory, *host.files, began, outcome);
+    Look(directory, denials, hazards, plan.most_entries, outcome).run(*host.files);
   }
   std::ranges::stable_sort(outcome.appeared, {}, &Appeared::path);
   std::ranges::stable_sort(outcome.hazards, {}, &Hazard::path);

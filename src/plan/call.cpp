@@ -63,16 +63,17 @@ Result<Program> program_of(Plan& plan, const policy::Policy& policy, const host:
 Result<Plan> make_call_plan(Plan plan, const policy::Policy& policy, const host::Host& host,
                             const RunRequest& request, CallProgram kind) {
   Program program = SBX_TRY(program_of(plan, policy, host, request, kind));
-  for (const std::string& folder : plan.sight->bin_folders)
-    if (std::ranges::find(program.bin_folders, folder) == program.bin_folders.end())
-      program.bin_folders.push_back(folder);
+  for (const std::string& directory : plan.sight->bin_directories)
+    if (std::ranges::find(program.bin_directories, directory) == program.bin_directories.end())
+      program.bin_directories.push_back(directory);
   plan.command = std::move(program.command);
   plan.executable = std::move(program.executable);
   plan.interpreter = std::move(program.interpreter);
   RunRequest with_all = request;
   with_all.environment.insert(with_all.environment.begin(), plan.sight->environment.begin(),
                               plan.sight->environment.end());
-  plan.environment = decide_environment(policy.environment, host, with_all, program.bin_folders);
+  plan.environment =
+      decide_environment(policy.environment, host, with_all, program.bin_directories);
   if (request.umask) plan.umask = *request.umask;  // an interpreter keeps the session's
   plan.notes = std::move(program.notes);
   plan.explanations = std::move(program.explanations);

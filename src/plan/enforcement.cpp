@@ -110,7 +110,7 @@ bool has_live_grant(const Plan& plan) {
 
 void keep_special_files_out(Plan& plan) {
   for (const Mount& live : plan.mounts) {
-    if (!is_live(live) || !live.host_source()->is_folder || live.special) continue;
+    if (!is_live(live) || !live.host_source()->is_directory || live.special) continue;
     for (const Mount& above : plan.mounts)
       if (is_writable(above) && lies_in(live, above)) withhold_special_files(plan, above, live);
   }
@@ -132,7 +132,7 @@ void move_temporary_files(Plan& plan) {
 bool special_files_reach_host(const Plan& plan) {
   const bool kept_in = plan.landlock_abi > 0 && plan.landlock_files;
   return !kept_in && std::ranges::any_of(plan.mounts, [](const Mount& mount) {
-    return is_live(mount) && mount.host_source()->is_folder && !mount.special;
+    return is_live(mount) && mount.host_source()->is_directory && !mount.special;
   });
 }
 

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kPath = {"/usr/local/bin", "/usr/bin", "/bin"};
 
-std::string path_of(const std::vector<std::string>& bin_folders) {
+std::string path_of(const std::vector<std::string>& bin_directories) {
   std::string path;
-  for (const std::string& folder : bin_folders)
-    if (std::ranges::find(kPath, folder) == kPath.end()) path += folder + ":";
-  for (const std::string_view folder : kPath) {
-    path += folder;
+  for (const std::string& directory : bin_directories)
+    if (std::ranges::find(kPath, directory) == kPath.end()) path += directory + ":";
+  for (const std::string_view directory : kPath) {
+    path += directory;
     path += ':';
   }
   path.pop_back();
@@ -28,9 +28,9 @@ std::string path_of(const std::vector<std::string>& bin_folders) {
 
 std::vector<std::string> decide_environment(const policy::Environment& policy,
                                             const host::Host& host, const RunRequest& request,
-                                            const std::vector<std::string>& bin_folders) {
+                                            const std::vector<std::string>& bin_directories) {
   std::map<std::string, std::string> variables = {
-      {"HOME", kHome},     {"TMPDIR", "/tmp"},     {"PATH", path_of(bin_folders)},
+      {"HOME", kHome},     {"TMPDIR", "/tmp"},     {"PATH", path_of(bin_directories)},
       {"USER", "sandbox"}, {"LOGNAME", "sandbox"}, {"SHELL", "/bin/sh"},
       {"LANG", "C.UTF-8"}};
   const auto pass = [&](const std::string& name) {

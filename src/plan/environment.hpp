@@ -11,6 +11,6 @@ namespace sbx::plan {
 /// policy passes and sets, the request's own.
 [[nodiscard]] std::vector<std::string> decide_environment(
     const policy::Environment& policy, const host::Host& host, const RunRequest& request,
-    const std::vector<std::string>& bin_folders);
+    const std::vector<std::string>& bin_directories);
 
 }  // namespace sbx::plan

@@ -88,7 +88,7 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
 
   if (request.hold) {
     sight->system_root = root;
-    sight->bin_folders = program.bin_folders;
+    sight->bin_directories = program.bin_directories;
     sight->environment = request.environment;
     plan.sight = sight;
   }
@@ -96,11 +96,11 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   plan.executable = std::move(program.executable);
   plan.interpreter = std::move(program.interpreter);
   plan.umask = request.umask.value_or(host.umask);
-  plan.environment = decide_environment(policy.environment, host, request, program.bin_folders);
+  plan.environment = decide_environment(policy.environment, host, request, program.bin_directories);
   plan.live = std::move(places.live);
   plan.live_in_memory = std::move(places.live_in_memory);
   plan.live_on_overlay = std::move(places.live_on_overlay);
-  plan.state_folders = std::move(places.state_folders);
+  plan.state_directories = std::move(places.state_directories);
   plan.placeholders = std::move(places.placeholders);
   plan.most_entries = policy.filesystem.scan.value;
   plan.degraded.insert(plan.degraded.end(), places.degraded.begin(), places.degraded.end());

@@ -43,7 +43,7 @@ const std::string& Mount::source() const {
   if (const auto* link = as<mount::Symlink>()) return link->text;
   if (const auto* file = as<mount::File>()) return file->copied_from;
   if (const auto* device = as<mount::Device>()) return device->path;
-  if (const auto* scratch = as<mount::Scratch>()) return scratch->folder;
+  if (const auto* scratch = as<mount::Scratch>()) return scratch->directory;
   return none;
 }
 

@@ -19,9 +19,9 @@ using sbx::MountKind;
 
 /// Kind of a name in the layer that lies over a granted directory.
 enum class VeilKind : std::uint8_t {
-  folder,   ///< created like the directory below, to hold deeper veils
-  hidden,   ///< the name doesn't exist inside, even if the host creates it
-  content,  ///< a file with `content` instead, with the mode and owner below
+  directory,  ///< created like the directory below, to hold deeper veils
+  hidden,     ///< the name doesn't exist inside, even if the host creates it
+  content,    ///< a file with `content` instead, with the mode and owner below
 };
 struct Veil {
   VeilKind kind{};
@@ -52,7 +52,7 @@ struct HostSource {
   std::string path;  ///< canonical
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  bool is_folder = false;
+  bool is_directory = false;
   uid_t owner_uid = 0;  ///< decides the idmap
   gid_t owner_gid = 0;
   /// The sandbox's uid can't access the grant's files without an idmapped mount (privileged callers
@@ -95,7 +95,7 @@ struct Device {
   std::uint32_t number = 0;
 };
 struct Scratch {
-  std::string folder;  ///< of base/private_disk.hpp
+  std::string directory;  ///< of base/private_disk.hpp
 };
 struct Content {
   std::string text{};
@@ -103,7 +103,7 @@ struct Content {
 struct Proc {};
 struct Devpts {};
 struct MaskFile {};
-struct MaskFolder {};
+struct MaskDirectory {};
 struct ReadOnly {};
 struct Pinned {};
 

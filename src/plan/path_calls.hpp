@@ -7,11 +7,11 @@ namespace sbx::plan {
 
 struct PathCall {
   int number = 0;
-  int path = 0;            ///< index of the path argument
-  int folder = kNoFolder;  ///< index of the directory descriptor
-  int flags = kNoFlags;    ///< index of the open(2) flags
+  int path = 0;                  ///< index of the path argument
+  int directory = kNoDirectory;  ///< index of the directory descriptor
+  int flags = kNoFlags;          ///< index of the open(2) flags
 
-  static constexpr int kNoFolder = -1;
+  static constexpr int kNoDirectory = -1;
   static constexpr int kNoFlags = -1;
 };
 

@@ -25,7 +25,7 @@
 namespace sbx::plan {
 
 /// A directory of the host that the program writes to directly, as the survey found it.
-struct LiveFolder {
+struct LiveDirectory {
   std::string source;
   std::vector<std::string> guarded;  ///< names below it that are hidden or read-only, sorted
   bool special = false;              ///< FIFOs and sockets are allowed in it
@@ -34,12 +34,12 @@ struct LiveFolder {
 /// A file or directory that sbx makes in a .git of a live grant while the sandbox is there,
 /// protected.hpp.
 struct PlannedPlaceholder {
-  std::string folder;  ///< the .git
+  std::string directory;  ///< the .git
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::string name;
   std::string content;  ///< of a file
-  bool is_folder = false;
+  bool is_directory = false;
   std::string target;  ///< inside
 };
 
@@ -127,8 +127,8 @@ struct Plan {
   std::vector<Mount> mounts;
   std::vector<ProcessLimit> process_limits;
   Budgets budgets;
-  std::vector<int> affinity;    ///< ceil(cpus) random CPUs of the caller's; empty: all
-  bool disk_in_folder = false;  ///< the private disk is a directory of the state home, no tmpfs
+  std::vector<int> affinity;       ///< ceil(cpus) random CPUs of the caller's; empty: all
+  bool disk_in_directory = false;  ///< the private disk is a directory of the state home, no tmpfs
   host::ControlGroup control_group;  ///< enforces the budgets of the whole tree
   OutputPlan output;
   NetworkPlan network;
@@ -142,13 +142,13 @@ struct Plan {
   bool explain = false;  ///< report the paths that are looked up but not granted
   std::vector<std::string> enforced_namespaces;
   std::vector<std::string> hidden_names;  ///< patterns, deny.hpp
-  std::vector<LiveFolder> live;
+  std::vector<LiveDirectory> live;
   /// Live grants, and mounts in them, on a tmpfs of the host: limits.disk bounds its growth.
   std::vector<std::string> live_in_memory;
   std::vector<std::string> live_on_overlay;  ///< possibly; found out by trying
   /// Directories of sbx's own state in live grants. They are created before the mounts so that they
   /// can be masked.
-  std::vector<std::string> state_folders;
+  std::vector<std::string> state_directories;
   std::vector<PlannedPlaceholder> placeholders;
   std::uint64_t most_entries = 0;      ///< filesystem.scan
   std::uint64_t calls = 0;             ///< of a held sandbox: inits that it can have at once

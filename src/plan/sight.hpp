@@ -15,8 +15,8 @@ struct Sight {
       : denials(std::move(rules), files), view(denials) {}
   DenyRules denials;
   View view;
-  std::string system_root;               ///< as in system_steps()
-  std::vector<std::string> bin_folders;  ///< inside; go in front of PATH
+  std::string system_root;                   ///< as in system_steps()
+  std::vector<std::string> bin_directories;  ///< inside; go in front of PATH
   /// --env and the like of the start: every call has them.
   std::vector<std::pair<std::string, std::string>> environment;
 };

@@ -18,7 +18,7 @@ struct LoadContext {
   std::string working_directory;  ///< for paths typed on the command line
   /// Directories of named policies, after the built-ins: {"/etc/sbx/policies",
   /// "~/.config/sbx/policies" resolved}.
-  std::vector<std::string> policy_folders;
+  std::vector<std::string> policy_directories;
   /// The default policy named in ~/.config/sbx/config.toml; empty for "default".
   std::string default_policy;
   std::string default_policy_file = "--policy";  ///< what names it, for messages

@@ -123,12 +123,12 @@ Checked<std::string> absolute_path(std::string_view text, const PathBase& base) 
     }
     return normal_path(base.home + std::string(text.substr(1)));
   }
-  if (base.folder.empty()) {
+  if (base.directory.empty()) {
     return problem("bad-path",
                    quoted(text) + " is relative, and a built-in policy lies in no directory",
                    "write an absolute path or begin it with ~");
   }
-  return normal_path(base.folder + "/" + std::string(text));
+  return normal_path(base.directory + "/" + std::string(text));
 }
 
 Checked<void> check_grantable(const std::string& path) {

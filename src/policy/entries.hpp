@@ -11,8 +11,8 @@ namespace sbx::policy {
 
 /// What the relative forms of a path stand for.
 struct PathBase {
-  std::string folder;  ///< absolute; empty for a built-in policy, which has none
-  std::string home;    ///< absolute; empty when the caller has none
+  std::string directory;  ///< absolute; empty for a built-in policy, which has none
+  std::string home;       ///< absolute; empty when the caller has none
 };
 
 /// The text as the policy keeps it: paths absolute and in lexical normal form, destinations and

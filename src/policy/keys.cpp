@@ -76,7 +76,7 @@ constexpr auto kKeys = std::to_array<Key>({
   {"limits.file_size", Type::size, Order::smaller, SBX_AT(limits.file_size), "64M", "0B..1024T", "largest file that can be written"},
   {"limits.disk", Type::size, Order::smaller, SBX_AT(limits.disk), "64M", "64K..1024T", "the private tmpfs: /tmp, home, /dev/shm and what is written over the workspace; it is memory too; what is written into live grants counts as well, in a host's tmpfs by its growth"},
   {"limits.disk_files", Type::count, Order::smaller, SBX_AT(limits.disk_files), "10000", "64..1000000000", "files and directories on it; new ones in live grants count as well"},
-  {"limits.disk_on", Type::word, Order::fixed, SBX_AT(limits.disk_on), "memory", "memory|folder", "where it lies: memory, or a directory of the state home for builds larger than memory"},
+  {"limits.disk_on", Type::word, Order::fixed, SBX_AT(limits.disk_on), "memory", "memory|directory", "where it lies: memory, or a directory of the state home for builds larger than memory"},
   {"limits.grace", Type::duration, Order::smaller, SBX_AT(limits.grace), "0s", "0s..1h", "SIGTERM this long before the kill when wall_time ends"},
 
   {"output.stdout", Type::size, Order::smaller, SBX_AT(output.stdout_), "1M", "0B..1024T", "bytes of standard output that are captured (--json): the first and the last half"},

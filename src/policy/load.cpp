@@ -31,7 +31,7 @@ class Merger {
   }
 
   void add_operand(const std::string& operand, std::string said_by = "--policy") {
-    auto text = locate(operand, {.folder = context_.working_directory}, context_);
+    auto text = locate(operand, {.directory = context_.working_directory}, context_);
     if (!text)
       return add_error(std::move(text).error(),
                        {.file = std::move(said_by), .layer = Layer::command_line}, operand);
@@ -92,7 +92,7 @@ class Merger {
   [[nodiscard]] Reading::TextSource place_of(const PolicyText& text) const {
     return {.file = text.name,
             .layer = text.layer,
-            .base = {.folder = text.folder, .home = context_.home}};
+            .base = {.directory = text.directory, .home = context_.home}};
   }
 
   /// A mistake in a file that may not be quoted is reported by its code and place alone.
@@ -139,7 +139,7 @@ class Merger {
       Reading reading(builtin.toml,
                       {.file = "default.toml",
                        .layer = Layer::builtin,
-                       .base = {.folder = {}, .home = context_.home}},
+                       .base = {.directory = {}, .home = context_.home}},
                       findings_);
       apply(*deny, list->value, ListMode::append, reading, policy_);
     }
@@ -170,8 +170,8 @@ class Merger {
 
   static LookIn look_in(const PolicyText& child) {
     const bool bare = child.name.find('/') == std::string::npos;
-    return {.folder = child.self_contained ? std::string{} : child.folder,
-            .display_folder = bare ? std::string{} : std::string(parent_path(child.name))};
+    return {.directory = child.self_contained ? std::string{} : child.directory,
+            .display_directory = bare ? std::string{} : std::string(parent_path(child.name))};
   }
 
   void add_parent(const std::string& operand, const Node& at, Reading& reading) {
@@ -219,7 +219,7 @@ class Merger {
     Reading reading(typed,
                     {.file = one.option,
                      .layer = Layer::command_line,
-                     .base = {.folder = context_.working_directory, .home = context_.home}},
+                     .base = {.directory = context_.working_directory, .home = context_.home}},
                     findings_);
     if (is_section(one.key)) return set_section(one, reading);
     set_key(one, one.key, {}, reading);
@@ -385,7 +385,7 @@ std::expected<Policy, Findings> parse_text(std::string_view text, std::string_vi
   PolicyText given{
       .content = std::string(text), .name = std::string(file_name), .self_contained = true};
   given.identity = given.name;
-  given.folder = context.working_directory;
+  given.directory = context.working_directory;
   const std::string_view stem = file_name.substr(file_name.rfind('/') + 1);
   given.stem = stem.ends_with(".toml") ? stem.substr(0, stem.size() - 5) : stem;
   Merger merger(context);

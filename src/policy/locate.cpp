@@ -98,7 +98,7 @@ Result<PolicyText> read_file(const std::string& path, const std::string& shown) 
                     .name = shown,
                     .stem = stem_of(path),
                     .identity = canonical_of(fd.get(), path),
-                    .folder = std::string(parent_path(path)),
+                    .directory = std::string(parent_path(path)),
                     .owner = facts.st_uid,
                     .typed = !is_link(path)};
 }
@@ -121,16 +121,16 @@ const PackedPolicy* find_builtin(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
-std::string file_in(const std::string& folder, std::string_view name) {
-  return folder + "/" + std::string(name) + std::string(kEnding);
+std::string file_in(const std::string& directory, std::string_view name) {
+  return directory + "/" + std::string(name) + std::string(kEnding);
 }
 
 /// Every name that could be asked for, the built-ins first.
 std::vector<std::string> known_names(const LoadContext& context) {
   std::vector<std::string> names;
   for (const PackedPolicy& builtin : packed_policies()) names.emplace_back(builtin.name);
-  for (const std::string& folder : context.policy_folders) {
-    const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  for (const std::string& directory : context.policy_directories) {
+    const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(directory.c_str()), ::closedir);
     if (!open) continue;
     while (const dirent* entry =
                ::readdir(open.get())) {  // NOLINT(concurrency-mt-unsafe): a stream of our own
@@ -150,9 +150,10 @@ std::unexpected<Error> unknown(const std::string& operand, std::string_view name
   for (const std::string& one : names) (list += list.empty() ? "" : ", ") += one;
   const std::string_view meant = nearest(name, views);
   std::string hint = meant.empty() ? "" : "did you mean " + quoted(meant) + "? ";
-  if (meant.empty() && !where.folder.empty() && exists(where.folder + "/" + operand)) {
+  if (meant.empty() && !where.directory.empty() && exists(where.directory + "/" + operand)) {
     hint = "for the file of that name write ./" + operand + "; ";
-  } else if (meant.empty() && !where.folder.empty() && exists(file_in(where.folder, operand))) {
+  } else if (meant.empty() && !where.directory.empty() &&
+             exists(file_in(where.directory, operand))) {
     hint = "for the file write " + operand + std::string(kEnding) + "; ";
   }
   return refuse("unknown-policy",
@@ -165,10 +166,10 @@ std::unexpected<Error> unknown(const std::string& operand, std::string_view name
 Result<PolicyText> by_name(const std::string& operand, const std::string& name, const LookIn& where,
                            const LoadContext& context) {
   if (const PackedPolicy* builtin = find_builtin(name)) {
-    for (const std::string& folder : context.policy_folders) {
-      if (!exists(file_in(folder, name))) continue;
+    for (const std::string& directory : context.policy_directories) {
+      if (!exists(file_in(directory, name))) continue;
       return refuse("shadows-builtin",
-                    quoted(file_in(folder, name)) + " has the name of a built-in policy",
+                    quoted(file_in(directory, name)) + " has the name of a built-in policy",
                     "rename the file, or name it by its path");
     }
     return PolicyText{.builtin = builtin,
@@ -178,9 +179,9 @@ Result<PolicyText> by_name(const std::string& operand, const std::string& name, 
                       .layer = Layer::builtin,
                       .by_name = true};
   }
-  for (const std::string& folder : context.policy_folders) {
-    if (!is_policy_name(name) || !exists(file_in(folder, name))) continue;
-    auto text = read_file(file_in(folder, name), file_in(folder, name));
+  for (const std::string& directory : context.policy_directories) {
+    if (!is_policy_name(name) || !exists(file_in(directory, name))) continue;
+    auto text = read_file(file_in(directory, name), file_in(directory, name));
     if (text) text->by_name = true;
     return text;
   }
@@ -189,19 +190,19 @@ Result<PolicyText> by_name(const std::string& operand, const std::string& name, 
 
 Result<PolicyText> by_path(const std::string& operand, const LookIn& where,
                            const LoadContext& context) {
-  if (where.folder.empty()) {
+  if (where.directory.empty()) {
     return refuse("no-such-file",
                   quoted(operand) + " is a file, and only built-in policies are known here", "");
   }
   if (operand[0] == '/') return read_file(operand, operand);
   if (operand.starts_with("~")) {
-    auto path = absolute_path(operand, {.folder = where.folder, .home = context.home});
+    auto path = absolute_path(operand, {.directory = where.directory, .home = context.home});
     if (!path) return refuse(path.error().code, path.error().message, path.error().hint);
     return read_file(*path, *path);
   }
   const std::string shown =
-      where.display_folder.empty() ? operand : where.display_folder + "/" + operand;
-  return read_file(where.folder + "/" + operand, shown);
+      where.display_directory.empty() ? operand : where.display_directory + "/" + operand;
+  return read_file(where.directory + "/" + operand, shown);
 }
 
 /// True if a line before the first table is `schema = …`.
@@ -246,7 +247,7 @@ Result<PolicyText> locate(const std::string& operand, const LookIn& where,
     return by_path(operand, where, context);
   if (!operand.ends_with(kEnding) || operand.size() == kEnding.size())
     return by_name(operand, operand, where, context);
-  if (!where.folder.empty() && exists(where.folder + "/" + operand))
+  if (!where.directory.empty() && exists(where.directory + "/" + operand))
     return by_path(operand, where, context);
   auto found = by_name(operand, stem_of(operand), where, context);
   if (found) {

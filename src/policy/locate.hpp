@@ -17,7 +17,7 @@ struct PolicyText {
   std::string name;                       ///< its name in origins: as typed, "default.toml"
   std::string stem;                       ///< the name of a policy that has none
   std::string identity;                   ///< canonical path, or the name of a built-in
-  std::string folder;  ///< what its relative paths start from; empty for a built-in
+  std::string directory;  ///< what its relative paths start from; empty for a built-in
   Layer layer = Layer::file;
   bool by_name = false;         ///< found by its name, not by its path
   std::uint32_t owner = 0;      ///< uid of a file
@@ -39,9 +39,9 @@ struct PolicyText {
 
 /// Where a NAME or FILE is looked for.
 struct LookIn {
-  std::string folder;  ///< relative paths start here; empty: only built-ins are known
-  std::string
-      display_folder;  ///< put before relative paths in messages; empty for the working directory
+  std::string directory;          ///< relative paths start here; empty: only built-ins are known
+  std::string display_directory;  ///< put before relative paths in messages; empty for the working
+                                  ///< directory
 };
 
 /// Finds and reads one policy. Errors: policy ("unknown-policy", "no-such-file",

@@ -28,7 +28,7 @@ enum class WorkspaceMode : std::uint8_t { empty, read_only, overlay, read_write 
 enum class SyscallBase : std::uint8_t { none, minimal, default_ };
 enum class DeniedCall : std::uint8_t { kill, errno_ };
 enum class NetworkMode : std::uint8_t { none, allow_list, host };
-enum class DiskOn : std::uint8_t { memory, folder };
+enum class DiskOn : std::uint8_t { memory, directory };
 enum class Exceed : std::uint8_t { kill, automatic, truncate };
 enum class RuleOperator : std::uint8_t { eq, ne, lt, le, gt, ge, in, masked_eq };
 enum class RuleAction : std::uint8_t { allow, deny };

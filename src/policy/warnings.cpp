@@ -13,19 +13,20 @@ namespace {
 constexpr auto kSystem = std::to_array<std::string_view>(
     {"/bin", "/boot", "/etc", "/lib", "/lib64", "/run", "/sbin", "/usr", "/var"});
 
-/// True if a grant of `folder` includes `place`.
-bool covers(const std::string& folder, std::string_view place) {
-  return !place.empty() && (folder == place || folder == "/" ||
-                            (place.starts_with(folder) && place[folder.size()] == '/'));
+/// True if a grant of `directory` includes `place`.
+bool covers(const std::string& directory, std::string_view place) {
+  return !place.empty() && (directory == place || directory == "/" ||
+                            (place.starts_with(directory) && place[directory.size()] == '/'));
 }
 
 /// What of value a live grant covers; empty when nothing is known of it.
-std::string covered_by(const Policy& policy, const std::string& home, const std::string& folder) {
+std::string covered_by(const Policy& policy, const std::string& home,
+                       const std::string& directory) {
   for (const std::string_view place : kSystem)
-    if (covers(folder, place)) return "the system directory " + std::string(place);
-  if (covers(folder, home)) return "the home directory";
+    if (covers(directory, place)) return "the system directory " + std::string(place);
+  if (covers(directory, home)) return "the home directory";
   for (const std::string& file : policy.files)
-    if (covers(folder, parent_path(file))) return "the directory of the policy " + quoted(file);
+    if (covers(directory, parent_path(file))) return "the directory of the policy " + quoted(file);
   return {};
 }
 

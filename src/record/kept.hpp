@@ -9,11 +9,11 @@
 /// readable by its owner only.
 namespace sbx::record {
 
-/// Replaces the kept record in one step. Creates `folder` with mode 0700 if it is missing. Errors:
-/// host.
-[[nodiscard]] Status keep_record(const std::string& folder, std::string_view record);
+/// Replaces the kept record in one step. Creates `directory` with mode 0700 if it is missing.
+/// Errors: host.
+[[nodiscard]] Status keep_record(const std::string& directory, std::string_view record);
 
 /// The kept record. Errors: usage ("no-record-kept", with the fix), host.
-[[nodiscard]] Result<std::string> kept_record(const std::string& folder);
+[[nodiscard]] Result<std::string> kept_record(const std::string& directory);
 
 }  // namespace sbx::record

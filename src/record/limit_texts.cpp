@@ -22,7 +22,7 @@ constexpr auto kLimits = std::to_array<LimitText>({
     {"file_size", "it wrote a file larger than allowed", "write() failed with EFBIG",
      "limits.file_size", "one file may take the whole disk budget"},
     {"disk", "it wrote more than allowed", "write() failed with ENOSPC", "--disk",
-     "what is written there is memory of the host, unless limits.disk_on is \"folder\""},
+     "what is written there is memory of the host, unless limits.disk_on is \"directory\""},
     {"disk_files", "it made more files than allowed", "new files failed with ENOSPC",
      "limits.disk_files", "each file takes some memory of the host"},
     {"processes", "it started more processes or threads than allowed", "fork() failed with EAGAIN",

@@ -248,9 +248,9 @@ Json patch_json(const changes::Patch& patch) {
   return json;
 }
 
-Json collected_json(const std::string& folder, const workspace::Collected& collected) {
+Json collected_json(const std::string& directory, const workspace::Collected& collected) {
   Json json;
-  put_name(json, "folder", folder);
+  put_name(json, "directory", directory);
   json["files"] = changes::changes_json(collected.files);
   json["left"] = changes::left_json(collected.left);
   return json;
@@ -348,7 +348,7 @@ std::string record_text(const run::Request& request, const run::Answer& answer) 
   if (outcome.hazards_left_out > 0) json["hazards_left_out"] = outcome.hazards_left_out;
   if (outcome.left_running.count > 0)
     json["left_running"] = left_running_json(outcome.left_running);
-  if (out.collected) json["out"] = collected_json(request.bring_out.folder, *out.collected);
+  if (out.collected) json["out"] = collected_json(request.bring_out.directory, *out.collected);
   if (out.kept)
     json["kept"] = {
         {"name", out.kept->name}, {"changes", out.kept->count}, {"bytes", out.kept->bytes}};

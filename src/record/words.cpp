@@ -262,7 +262,7 @@ std::string mount_words(const plan::Mount& mount) {
     case plan::MountKind::devpts:
       return fmt::format("terminals  {}", target);
     case plan::MountKind::mask_file:
-    case plan::MountKind::mask_folder:
+    case plan::MountKind::mask_directory:
       return fmt::format("hidden     {}", target);
     case plan::MountKind::read_only:
       return fmt::format("read-only  {}", target);

@@ -12,7 +12,7 @@
 #include "base/sys.hpp"
 #include "network/offline.hpp"
 #include "plan/call.hpp"
-#include "plan/program/build_folder.hpp"
+#include "plan/program/build_directory.hpp"
 #include "policy/load.hpp"
 #include "run/connect_note.hpp"
 #include "run/hints.hpp"
@@ -110,7 +110,7 @@ class Call {
     const plan::Plan& plan = *answer_.plan;
     supervise::Settings settings = settings_of(plan, {.capture = request_.capture});
     settings.in_session = true;
-    settings.disk_in_folder = false;  // the session watches it
+    settings.disk_in_directory = false;  // the session watches it
     if (plan.explain) std::ranges::move(sought_->notes(), std::back_inserter(settings.notes));
     if (plan.network.notes_connect()) {
       if (plan.network.names_attempts()) offline_.emplace(plan.network, std::vector<UniqueFd>());
@@ -170,7 +170,7 @@ class Call {
     // The kernel might end the holder, if it is the only process that it can end.
     if (held_.memory_is_full()) return fail(memory_full());
     const supervise::Exhausted before =
-        supervise::exhausted(held_.plan().disk_in_folder ? -1 : held_.sandbox().scratch.get());
+        supervise::exhausted(held_.plan().disk_in_directory ? -1 : held_.sandbox().scratch.get());
     auto spawned =
         spawn::spawn({.plan = plan,
                       .host = held_.host(),
@@ -211,7 +211,7 @@ class Call {
         .pid1 = sandbox.pid1.get(),
         .control = sandbox.control.get(),
         .listener = sandbox.listener.get(),
-        .scratch = held_.plan().disk_in_folder ? -1 : held_.sandbox().scratch.get(),
+        .scratch = held_.plan().disk_in_directory ? -1 : held_.sandbox().scratch.get(),
         .processes = sandbox.processes.get(),
         .terminal = sandbox.terminal.get(),
         .group = ties_.group};
@@ -250,7 +250,7 @@ class Call {
 
   /// What was compiled for this call alone. Its processes have ended; /tmp belongs to the session.
   void remove_build() const {
-    const std::string name = plan::build_folder_of(answer_.plan->command);
+    const std::string name = plan::build_directory_of(answer_.plan->command);
     if (name.empty()) return;
     if (const auto tmp = sys::open_at(held_.sandbox().scratch.get(), private_disk::kTmp,
                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW))

@@ -47,11 +47,11 @@ supervise::Settings settings_of_all(const plan::Plan& plan, Milliseconds cpu_tim
 }  // namespace
 
 HeldSandbox::HeldSandbox(policy::Policy policy, plan::Plan plan, host::Host host,
-                         std::string state_folder, std::unique_ptr<cgroup::Group> group)
+                         std::string state_directory, std::unique_ptr<cgroup::Group> group)
     : policy_(std::move(policy)),
       plan_(std::move(plan)),
       host_(std::move(host)),
-      state_folder_(std::move(state_folder)),
+      state_directory_(std::move(state_directory)),
       group_(std::move(group)),
       network_(plan_.network, memory_is_polled(plan_, group_.get())) {}
 
@@ -76,7 +76,7 @@ std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> HeldSandbox::start
   std::set<Retry> tried{Retry::none};
   for (;;) {
     std::unique_ptr<HeldSandbox> held(new HeldSandbox(prepared->policy, plan, prepared->host,
-                                                      prepared->state_folder,
+                                                      prepared->state_directory,
                                                       std::move(prepared->group)));
     const Status built = held->build(request.arguments);
     if (built) return held;
@@ -96,14 +96,14 @@ Status HeldSandbox::build(ArgumentArea arguments) {
     SBX_TRY(group_->hold());
     SBX_TRY(group_->limit(with_inits(plan_.budgets, plan_.calls)));
   }
-  for (const std::string& place : plan_.state_folders)
+  for (const std::string& place : plan_.state_directories)
     SBX_TRY(workspace::make_state_reserved(place));
   placeholders_.emplace(plan_);
   SBX_TRY(network_.prepare());
   lowers_ = SBX_TRY(workspace::open_lowers(plan_));
   started_ = workspace::file_clock();
-  SBX_TRY(disk_.prepare(plan_, identity_, state_folder_));
-  entries_ = std::make_unique<supervise::EntryMeter>(live_folders(plan_));
+  SBX_TRY(disk_.prepare(plan_, identity_, state_directory_));
+  entries_ = std::make_unique<supervise::EntryMeter>(live_directories(plan_));
   growth_ = SBX_TRY(supervise::GrowthMeter::make(plan_.live_in_memory, plan_.live_on_overlay));
   auto spawned = spawn::spawn({.plan = plan_,
                                .host = host_,
@@ -221,7 +221,7 @@ bool HeldSandbox::processes_are_used_up() const {
 HeldSandbox::Use HeldSandbox::use() const {
   Use use;
   struct statfs facts{};
-  if (!plan_.disk_in_folder && ::fstatfs(sandbox_.scratch.get(), &facts) == 0)
+  if (!plan_.disk_in_directory && ::fstatfs(sandbox_.scratch.get(), &facts) == 0)
     use.disk_bytes = (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
   supervise::ProcessList processes(sandbox_.pid, sandbox_.processes.get());
   processes.refresh();
@@ -274,7 +274,7 @@ char state_of(const supervise::ProcessList& processes,
               const supervise::ProcessList::Process& process) {
   std::array<char, 512> room;
   const std::string_view text =
-      supervise::read_small(processes.proc(), process.folder + "/stat", room);
+      supervise::read_small(processes.proc(), process.directory + "/stat", room);
   const std::size_t end = text.rfind(')');
   return end == std::string_view::npos || end + 2 >= text.size() ? '\0' : text[end + 2];
 }

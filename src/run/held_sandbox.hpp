@@ -43,7 +43,7 @@ class HeldSandbox {
   [[nodiscard]] const policy::Policy& policy() const { return policy_; }
   [[nodiscard]] const plan::Plan& plan() const { return plan_; }
   [[nodiscard]] const host::Host& host() const { return host_; }
-  [[nodiscard]] const std::string& state_folder() const { return state_folder_; }
+  [[nodiscard]] const std::string& state_directory() const { return state_directory_; }
   [[nodiscard]] const spawn::Sandbox& sandbox() const { return sandbox_; }
   [[nodiscard]] uid_t owner() const;  ///< host uid of its files; -1: the caller's
 
@@ -103,7 +103,7 @@ class HeldSandbox {
   void continue_calls();
 
  private:
-  HeldSandbox(policy::Policy policy, plan::Plan plan, host::Host host, std::string state_folder,
+  HeldSandbox(policy::Policy policy, plan::Plan plan, host::Host host, std::string state_directory,
               std::unique_ptr<cgroup::Group> group);
   Status build(ArgumentArea arguments);
   [[nodiscard]] pid_t pid() const { return sandbox_.pid; }
@@ -113,7 +113,7 @@ class HeldSandbox {
   policy::Policy policy_;
   plan::Plan plan_;
   host::Host host_;
-  std::string state_folder_;
+  std::string state_directory_;
   std::unique_ptr<cgroup::Group> group_;
   spawn::MappedIdentity identity_;
   RunNetwork network_;

@@ -177,9 +177,10 @@ std::string behind_link(const policy::Policy& policy, const plan::Plan& plan,
 }
 
 /// The nearest directory above both.
-std::string common_parent(std::string folder, std::string_view other) {
-  while (folder != "/" && !plan::is_within(other, folder)) folder = plan::parent_of(folder);
-  return folder;
+std::string common_parent(std::string directory, std::string_view other) {
+  while (directory != "/" && !plan::is_within(other, directory))
+    directory = plan::parent_of(directory);
+  return directory;
 }
 
 bool is_read_only(const plan::Plan& plan, const std::string& path) {
@@ -201,12 +202,12 @@ std::string about_git(const Outcome& outcome, const policy::Policy& policy, cons
   if (exited == nullptr || exited->code != kFatal || operands.empty() ||
       std::ranges::none_of(typed_names(operands), is_git))
     return {};
-  const std::string folder = plan::repository_around(*host.files, host.working_directory);
-  if (folder.empty()) return {};
-  for (const std::string& place : plan::git_elsewhere(*host.files, folder)) {
+  const std::string directory = plan::repository_around(*host.files, host.working_directory);
+  if (directory.empty()) return {};
+  for (const std::string& place : plan::git_elsewhere(*host.files, directory)) {
     const bool is_shown = is_inside(plan, place);
     if ((is_shown && !is_read_only(plan, place)) || !may_be_proposed(policy, host, place)) continue;
-    const std::string above = common_parent(folder, place);
+    const std::string above = common_parent(directory, place);
     const std::string wider =
         may_be_proposed(policy, host, above)
             ? fmt::format("to share all of it copy-on-write, {} --workspace {}:overlay", how,

@@ -59,7 +59,7 @@ class Launch {
   std::expected<Prepared, policy::Findings> prepare() {
     if (!make_plan()) return std::unexpected(std::move(answer_.errors));
     return Prepared{.host = std::move(host_),
-                    .state_folder = std::move(answer_.state_folder),
+                    .state_directory = std::move(answer_.state_directory),
                     .policy = std::move(*answer_.policy),
                     .plan = std::move(*answer_.plan),
                     .group = std::move(acquired_.group)};
@@ -82,7 +82,7 @@ class Launch {
     if (!host) return fails(std::move(host).error());
     host_ = std::move(*host);
     host_.on_walk = sinks_.walk;
-    answer_.state_folder = host::state_folder(host_);
+    answer_.state_directory = host::state_directory(host_);
     stamp("host");
     if (!load_policy()) return false;
     stamp("policy");
@@ -126,14 +126,14 @@ class Launch {
 
   void run_plan() {
     changes::BringOut bring_out(request_.bring_out, *answer_.policy, *answer_.plan,
-                                answer_.state_folder);
+                                answer_.state_directory);
     if (const auto prepared = bring_out.prepare(); !prepared) return (void)fails(prepared.error());
     auto outcome = run::run(
         *answer_.plan, host_,
         {.capture = request_.capture,
          .arguments = request_.arguments,
          .copy = bring_out.copy(request_.lists_changes || answer_.keeps_record.value_or(false)),
-         .state_folder = answer_.state_folder,
+         .state_directory = answer_.state_directory,
          .group = acquired_.group.get(),
          .id = request_.id,
          .policy = answer_.policy->name.value,
@@ -172,7 +172,7 @@ class Launch {
 
   [[nodiscard]] bool bring_out_is_asked() const {
     const changes::BringOutOptions& asked = request_.bring_out;
-    return asked.apply || asked.diff || !asked.folder.empty() || !asked.keep.empty();
+    return asked.apply || asked.diff || !asked.directory.empty() || !asked.keep.empty();
   }
 
   void note_hint() {

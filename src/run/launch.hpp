@@ -67,7 +67,7 @@ struct Answer {
   policy::Findings errors;
   /// `record = "keep"` in the user's config.toml; empty: not read.
   std::optional<bool> keeps_record;
-  std::string state_folder;              ///< the user's; empty: none
+  std::string state_directory;           ///< the user's; empty: none
   std::optional<policy::Policy> policy;  ///< merged
   std::optional<plan::Plan> plan;        ///< the plan that ran, or would run
   std::optional<Outcome> outcome;        ///< empty: nothing ran
@@ -94,7 +94,7 @@ struct Sinks {
 /// What a run or a held sandbox is built from.
 struct Prepared {
   host::Host host;
-  std::string state_folder;
+  std::string state_directory;
   policy::Policy policy;
   plan::Plan plan;
   std::unique_ptr<cgroup::Group> group;  ///< null: budgets are polled

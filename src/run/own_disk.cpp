@@ -26,24 +26,24 @@ Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& ide
       ::clock_gettime(CLOCK_REALTIME_COARSE, &filled_);
       return done;
     };
-  if (!plan.disk_in_folder) return {};
-  folder_ = std::make_unique<workspace::DiskFolder>(
-      SBX_TRY(workspace::DiskFolder::make(state, identity.uid_on_host, identity.gid_on_host)));
-  if (!folder_->takes_overlays() && has_writable(plan, plan::MountKind::overlay))
+  if (!plan.disk_in_directory) return {};
+  directory_ = std::make_unique<workspace::DiskDirectory>(
+      SBX_TRY(workspace::DiskDirectory::make(state, identity.uid_on_host, identity.gid_on_host)));
+  if (!directory_->takes_overlays() && has_writable(plan, plan::MountKind::overlay))
     return fail(
         Error{.kind = ErrorKind::setup,
               .code = "no-overlay",
               .message = "the file system of '" + state + "' can't hold what an overlay writes",
               .retry = Retry::with_copies});
-  if (!folder_->takes_whiteouts() && hides_names_in_overlays(plan))
+  if (!directory_->takes_whiteouts() && hides_names_in_overlays(plan))
     return fail(
         Error{.kind = ErrorKind::setup,
               .code = "no-whiteouts",
               .message = "the file system of '" + state + "' can't hold what hides denied names",
               .retry = Retry::disk_in_memory});
-  place_ = {folder_->path(), folder_->device(), folder_->inode()};
-  disk_.folder = &place_;
-  disk_.cloned = [this](pid_t pid) { folder_->note_init(pid); };
+  place_ = {directory_->path(), directory_->device(), directory_->inode()};
+  disk_.directory = &place_;
+  disk_.cloned = [this](pid_t pid) { directory_->note_init(pid); };
   return {};
 }
 
@@ -55,7 +55,7 @@ void OwnDisk::tell(std::vector<Degraded>& degraded) const {
 }
 
 void OwnDisk::hand_to(workspace::Copy& copy) {
-  copy.disk = std::move(folder_);
+  copy.disk = std::move(directory_);
   copy.filled = filled_;
 }
 

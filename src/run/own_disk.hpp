@@ -18,7 +18,7 @@ namespace sbx::run {
 /// The private disk of one sandbox if it is no tmpfs, and the copies on it.
 class OwnDisk {
  public:
-  /// Errors: setup, some with a way to retry. `state`: host::state_folder().
+  /// Errors: setup, some with a way to retry. `state`: host::state_directory().
   [[nodiscard]] Status prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
                                const std::string& state);
   [[nodiscard]] const spawn::Disk& disk() const { return disk_; }
@@ -29,7 +29,7 @@ class OwnDisk {
   void hand_to(workspace::Copy& copy);
 
  private:
-  std::unique_ptr<workspace::DiskFolder> folder_;
+  std::unique_ptr<workspace::DiskDirectory> directory_;
   spawn::DiskPlace place_;
   spawn::Disk disk_;
   std::vector<workspace::Left> left_;

@@ -117,7 +117,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   SBX_TRY(set_limits(plan.budgets, options.group));
   stamps.add("acquire");
 
-  for (const std::string& place : plan.state_folders)
+  for (const std::string& place : plan.state_directories)
     SBX_TRY(workspace::make_state_reserved(place));
   RunNetwork network(plan.network, memory_is_polled(plan, options.group));
   SBX_TRY(network.prepare());
@@ -125,10 +125,10 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   const timespec started = workspace::file_clock();
   const std::int64_t began = coarse_clock_nanoseconds();
   OwnDisk disk;
-  SBX_TRY(disk.prepare(plan, identity, options.state_folder));
+  SBX_TRY(disk.prepare(plan, identity, options.state_directory));
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
                                     std::move(streams.child_err)};
-  supervise::EntryMeter entries(live_folders(plan));
+  supervise::EntryMeter entries(live_directories(plan));
   auto growth = SBX_TRY(supervise::GrowthMeter::make(plan.live_in_memory, plan.live_on_overlay));
   auto spawned = spawn::spawn({.plan = plan,
                                .host = host,
@@ -181,7 +181,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
 Result<Outcome> run(plan::Plan& plan, const host::Host& host, const Options& options) {
   Stamps stamps(options.started_microseconds);
   stamps.add("plan");
-  workspace::sweep_disk_folders(options.state_folder);
+  workspace::sweep_disk_directories(options.state_directory);
   const workspace::Placeholders placeholders(plan);  // removed when nothing of the run is left
   Result<Outcome> outcome = attempt(plan, host, options, stamps);
   std::set<Retry> tried{Retry::none};

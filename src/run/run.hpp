@@ -23,7 +23,7 @@ struct Options {
   ArgumentArea arguments{};  ///< argv and environ of this process; wiped in the sandbox's PID 1
   /// Receives the private workspace for the steps after the run; null: it is discarded.
   workspace::Copy* copy = nullptr;
-  std::string state_folder;  ///< ~/.local/state/sbx; empty: the caller has no home
+  std::string state_directory;  ///< ~/.local/state/sbx; empty: the caller has no home
   /// The run's control group, from cgroup::Acquisition; null: budgets are polled.
   cgroup::Group* group = nullptr;
   std::string id;                          ///< lists the run while it is under way (under_way.hpp)

@@ -52,7 +52,7 @@ supervise::Settings settings_of(const plan::Plan& plan, const Telling& telling) 
   settings.memory_is_granted = plan.control_group.granted.memory_bytes == plan.budgets.memory.count;
   settings.outer_events = plan.control_group.outer_events;
   settings.disk_is_host_too = plan::has_live_grant(plan);
-  settings.disk_in_folder = plan.disk_in_folder;
+  settings.disk_in_directory = plan.disk_in_directory;
   settings.disk_begins_with_copy = has_writable(plan, plan::MountKind::copy);
   settings.full_files_at_start =
       static_cast<std::uint64_t>(std::ranges::count_if(plan.mounts, [&](const plan::Mount& mount) {
@@ -86,13 +86,13 @@ bool memory_is_polled(const plan::Plan& plan, const cgroup::Group* group) {
 
 spawn::Placement placement_in(const cgroup::Group* group) {
   if (group == nullptr) return {};
-  return {.folder = group->folder(), .joins = group->joins()};
+  return {.directory = group->directory(), .joins = group->joins()};
 }
 
-std::vector<std::string> live_folders(const plan::Plan& plan) {
-  std::vector<std::string> folders;
-  for (const plan::LiveFolder& folder : plan.live) folders.push_back(folder.source);
-  return folders;
+std::vector<std::string> live_directories(const plan::Plan& plan) {
+  std::vector<std::string> directories;
+  for (const plan::LiveDirectory& directory : plan.live) directories.push_back(directory.source);
+  return directories;
 }
 
 Error explain_small_memory(Error error, const plan::Plan& plan, const cgroup::Group* group) {

@@ -27,7 +27,7 @@ struct Telling {
 /// How PID 1 enters its control group; `group` may be null.
 [[nodiscard]] spawn::Placement placement_in(const cgroup::Group* group);
 /// Sources of the plan's live grants.
-[[nodiscard]] std::vector<std::string> live_folders(const plan::Plan& plan);
+[[nodiscard]] std::vector<std::string> live_directories(const plan::Plan& plan);
 /// If the memory budget is too small for the sandbox itself, the run ends before the command
 /// starts.
 [[nodiscard]] Error explain_small_memory(Error error, const plan::Plan& plan,

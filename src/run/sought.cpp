@@ -28,13 +28,13 @@ constexpr std::size_t kPathLimit = PATH_MAX;
 constexpr std::array<std::string_view, 3> kOwn = {"/proc", "/sys", "/dev"};
 
 /// The directory that a relative path starts from, as the program sees it.
-std::string folder_of(const plan::PathCall& asked, const supervise::NotedCall& call,
-                      std::uint32_t thread) {
+std::string directory_of(const plan::PathCall& asked, const supervise::NotedCall& call,
+                         std::uint32_t thread) {
   std::string link = "/proc/" + std::to_string(thread);
-  const int folder = asked.folder == plan::PathCall::kNoFolder
-                         ? AT_FDCWD
-                         : static_cast<int>(call.arguments[asked.folder]);
-  link += folder == AT_FDCWD ? "/cwd" : "/fd/" + std::to_string(folder);
+  const int directory = asked.directory == plan::PathCall::kNoDirectory
+                            ? AT_FDCWD
+                            : static_cast<int>(call.arguments[asked.directory]);
+  link += directory == AT_FDCWD ? "/cwd" : "/fd/" + std::to_string(directory);
   std::array<char, PATH_MAX> text;
   const ssize_t length = ::readlink(link.c_str(), text.data(), text.size());
   return length <= 0 || text[0] != '/' ? std::string()
@@ -47,7 +47,7 @@ bool shows_something(MountKind kind) {
 
 /// Masked paths of /proc are never looked up here.
 bool hides(const plan::Mount& mount) {
-  return mount.kind() == MountKind::mask_file || mount.kind() == MountKind::mask_folder;
+  return mount.kind() == MountKind::mask_file || mount.kind() == MountKind::mask_directory;
 }
 
 std::string quoted(const std::string& path) {
@@ -84,9 +84,9 @@ void Sought::look(const supervise::NotedCall& call, const supervise::CallerMemor
   if (!text || text->empty()) return;
   std::string path = *text;
   if (!path.starts_with('/')) {
-    const std::string folder = folder_of(*asked, call, memory.thread());
-    if (folder.empty()) return;
-    path = plan::joined(folder, path);
+    const std::string directory = directory_of(*asked, call, memory.thread());
+    if (directory.empty()) return;
+    path = plan::joined(directory, path);
   }
   if (makes) return note_made(plan::normal(path));
   const bool used = asked->flags != plan::PathCall::kNoFlags || call.number == SYS_execve ||
@@ -116,7 +116,7 @@ void Sought::remember(const std::string& path, const supervise::CallerMemory& me
 }
 
 /// Directories that exist inside only because something below them does.
-bool Sought::is_upper_folder(const std::string& path) const {
+bool Sought::is_upper_directory(const std::string& path) const {
   return std::ranges::any_of(
       plan_.mounts, [&](const plan::Mount& mount) { return plan::is_within(mount.target, path); });
 }
@@ -130,7 +130,7 @@ Sought::HostPath Sought::place_of(const std::string& path) const {
         (deepest == nullptr || mount.target.size() >= deepest->target.size()))
       deepest = &mount;
   if (deepest != nullptr && hides(*deepest)) return {.host = path, .hidden = true};
-  if (is_upper_folder(path)) return {};
+  if (is_upper_directory(path)) return {};
   if (deepest == nullptr) return {.host = path};
   if (deepest->kind() != MountKind::scratch) return {};
   if (deepest->source() == private_disk::kHome && !host_.home.empty())
@@ -148,7 +148,7 @@ bool Sought::leads_further(const std::string& path) const {
   return next != seen_.end() && plan::is_within(next->first, path);
 }
 
-Denial Sought::denial(const std::string& path, const Seen& seen, bool is_folder) const {
+Denial Sought::denial(const std::string& path, const Seen& seen, bool is_directory) const {
   const HostPath& place = seen.place;
   Denial denial{
       .kind = DenialKind::path, .what = path, .count = seen.count, .process = seen.process};
@@ -157,11 +157,11 @@ Denial Sought::denial(const std::string& path, const Seen& seen, bool is_folder)
     return denial;
   }
   denial.rule = "looked for, not granted (seen by --explain; a program can fake such look-ups)";
-  denial.risk = is_folder ? "the program can read all that is in it" : "the program can read it";
+  denial.risk = is_directory ? "the program can read all that is in it" : "the program can read it";
   if (!place.below_home) {
     denial.allow_with = fmt::format("filesystem.read = [{}]", quoted(place.host));
     denial.options = {"--read", plan::operand_text(place.host)};
-  } else if (is_folder) {
+  } else if (is_directory) {
     denial.allow_with = fmt::format("filesystem.read = [{{ source = {}, target = {} }}]",
                                     quoted(place.host), quoted(path));
     denial.options = {"--read", plan::operand_text(place.host) + ":" + plan::operand_text(path)};

@@ -45,9 +45,9 @@ class Sought {
   void remember(const std::string& path, const supervise::CallerMemory& memory, bool used);
   /// With an empty host path if there is nothing to report.
   [[nodiscard]] HostPath place_of(const std::string& path) const;
-  [[nodiscard]] bool is_upper_folder(const std::string& path) const;
+  [[nodiscard]] bool is_upper_directory(const std::string& path) const;
   [[nodiscard]] bool leads_further(const std::string& path) const;
-  [[nodiscard]] Denial denial(const std::string& path, const Seen& seen, bool is_folder) const;
+  [[nodiscard]] Denial denial(const std::string& path, const Seen& seen, bool is_directory) const;
 
   const plan::Plan& plan_;
   const host::Host& host_;

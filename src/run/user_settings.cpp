@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kLargestConfig = 64U << 10;
 
-std::string config_folder(const host::Host& host) {
+std::string config_directory(const host::Host& host) {
   if (host.home.empty()) return {};
   const auto set = host.environment.find("XDG_CONFIG_HOME");
   if (set != host.environment.end() && host::lies_below(set->second, host.home))
@@ -17,8 +17,8 @@ std::string config_folder(const host::Host& host) {
   return host.home + "/.config/sbx";
 }
 
-Result<policy::Config> config_in(const std::string& folder) {
-  const std::string path = folder + "/config.toml";
+Result<policy::Config> config_in(const std::string& directory) {
+  const std::string path = directory + "/config.toml";
   const auto text = sys::read_file(path, kLargestConfig);
   if (!text) {
     if (text.error().errno_value == ENOENT || text.error().errno_value == ENOTDIR)
@@ -42,16 +42,16 @@ Result<UserSettings> user_settings(const host::Host& host) {
   UserSettings result;
   policy::LoadContext& context = result.context;
   context = {.home = host.home, .working_directory = host.working_directory};
-  context.policy_folders.emplace_back("/etc/sbx/policies");
-  const std::string folder = config_folder(host);
-  if (folder.empty()) {
+  context.policy_directories.emplace_back("/etc/sbx/policies");
+  const std::string directory = config_directory(host);
+  if (directory.empty()) {
     take_variable(host, context);
     return result;
   }
-  context.policy_folders.push_back(folder + "/policies");
-  const policy::Config config = SBX_TRY(config_in(folder));
+  context.policy_directories.push_back(directory + "/policies");
+  const policy::Config config = SBX_TRY(config_in(directory));
   context.default_policy = config.policy;
-  context.default_policy_file = folder + "/config.toml";
+  context.default_policy_file = directory + "/config.toml";
   take_variable(host, context);
   result.keeps_record = config.keep_record;
   return result;

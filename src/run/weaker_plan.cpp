@@ -59,9 +59,9 @@ Result<plan::Plan> with_copies(const plan::Plan& plan, const host::Host& host, c
 
 /// If the file system can't hold whiteouts, a run that hides names can't have its private disk
 /// there.
-Result<plan::Plan> without_folder(const plan::Plan& plan, const Error& error) {
+Result<plan::Plan> without_directory(const plan::Plan& plan, const Error& error) {
   plan::Plan in_memory = plan;
-  in_memory.disk_in_folder = false;
+  in_memory.disk_in_directory = false;
   in_memory.degraded.push_back({.promise = Promise::disk,
                                 .why = error.text(),
                                 .instead = "the private disk is in memory all the same"});
@@ -78,7 +78,7 @@ Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, c
     case Retry::with_copies:
       return with_copies(plan, host, error);
     case Retry::disk_in_memory:
-      return without_folder(plan, error);
+      return without_directory(plan, error);
     case Retry::without_listener:
       return without_listener(plan);
   }

@@ -31,7 +31,7 @@ changes::BringOutOptions options_of(const Json& wish) {
   options.diff = member_or(wish, "diff", false);
   options.yes = member_or(wish, "yes", false);
   options.keep = member_or(wish, "keep", "");
-  options.folder = binary_of(wish, "out");
+  options.directory = binary_of(wish, "out");
   for (const auto& [key, list] :
        {std::pair("patterns", &options.patterns), std::pair("collect", &options.collect)})
     if (const auto patterns = wish.find(key); patterns != wish.end())
@@ -80,9 +80,10 @@ Error not_layered() {
 }
 
 /// Which directory has no room is for its owner to know.
-Error not_kept(Error error, const std::string& state_folder) {
+Error not_kept(Error error, const std::string& state_directory) {
   if (error.errno_value != ENOSPC && error.errno_value != EDQUOT) return error;
-  error.message = "cannot keep the changes in '" + printable(state_folder) + "': " + error.message;
+  error.message =
+      "cannot keep the changes in '" + printable(state_directory) + "': " + error.message;
   error.hint =
       "make room there, for example with \"sbx changes drop NAME\", or start the session "
       "with XDG_STATE_HOME set to another directory of your home";
@@ -121,14 +122,14 @@ Result<Json> view(BringOutTask& task) {
   return json;
 }
 
-/// Sets are kept below `state_folder`. The calls are stopped until this returns.
+/// Sets are kept below `state_directory`. The calls are stopped until this returns.
 Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& task,
                                                         const changes::BringOutOptions& options,
-                                                        const std::string& state_folder,
+                                                        const std::string& state_directory,
                                                         bool silent) {
-  if (options.folder.empty() && !workspace::has_overlay(task.held.plan()))
+  if (options.directory.empty() && !workspace::has_overlay(task.held.plan()))
     return fail(not_layered());
-  changes::BringOut work(options, task.held.policy(), task.held.plan(), state_folder);
+  changes::BringOut work(options, task.held.policy(), task.held.plan(), state_directory);
   auto prepared = work.prepare();
   // It names an option of run.
   if (!prepared && prepared.error().code == "no-changes-kept") return fail(not_layered());
@@ -140,7 +141,7 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& task,
   *copy = SBX_TRY(task.held.copy());
   Outcome outcome;
   const Status done = work.finish(outcome, task.id, silent, paint_of(task.body, STDERR_FILENO));
-  if (!done && !options.keep.empty()) return fail(not_kept(done.error(), state_folder));
+  if (!done && !options.keep.empty()) return fail(not_kept(done.error(), state_directory));
   SBX_TRY(Status(done));
   return std::pair(work.take(), std::move(outcome));
 }
@@ -155,7 +156,7 @@ void tell_collected(const BringOutTask& task, const changes::BringOutOptions& op
   if (patterns.empty())
     for (const auto& each : task.held.policy().filesystem.outputs.collect)
       patterns.push_back(each.value);
-  write_stderr(changes::collected_words(done, patterns, options.folder));
+  write_stderr(changes::collected_words(done, patterns, options.directory));
 }
 
 Result<Json> bring_out(BringOutTask& task) {
@@ -163,7 +164,7 @@ Result<Json> bring_out(BringOutTask& task) {
   const bool silent = member_or(task.body, "silent", false);
   const bool beside = member_or(task.body, "beside", false);
   const auto [out, outcome] =
-      SBX_TRY(keep_in(task, options, task.held.state_folder(), silent || beside));
+      SBX_TRY(keep_in(task, options, task.held.state_directory(), silent || beside));
   if (beside && !silent) tell_collected(task, options, out);
   return answer_of(out, outcome);
 }
@@ -172,17 +173,17 @@ Result<Json> bring_out(BringOutTask& task) {
 /// person takes time to answer. So what is shown and what is applied is a copy: the client asks and
 /// applies, while the calls go on.
 Result<Json> take_snapshot(BringOutTask& task) {
-  sweep_snapshots(task.held.state_folder());
+  sweep_snapshots(task.held.state_directory());
   ucred client{};
   socklen_t size = sizeof client;
   if (::getsockopt(task.client.get(), SOL_SOCKET, SO_PEERCRED, &client, &size) != 0)
     return fail_errno(ErrorKind::internal, "no-socket", "cannot tell who asks");
   changes::BringOutOptions options;
   options.keep = std::to_string(client.pid) + "-" + random_hex();
-  const std::string folder = snapshot_folder(task.held.state_folder());
-  const changes::BroughtOut out = SBX_TRY(keep_in(task, options, folder, true)).first;
+  const std::string directory = snapshot_directory(task.held.state_directory());
+  const changes::BroughtOut out = SBX_TRY(keep_in(task, options, directory, true)).first;
   Json json{{"snapshot", out.kept ? Json(out.kept->name) : Json(nullptr)}};
-  put_binary(json, "folder", folder);
+  put_binary(json, "directory", directory);
   return json;
 }
 
@@ -201,12 +202,12 @@ bool is_orphaned(const std::string& snapshot) {
 
 }  // namespace
 
-std::string snapshot_folder(const std::string& state_folder) {
-  return state_folder.empty() ? "" : state_folder + "/applying";  // empty: there is no home
+std::string snapshot_directory(const std::string& state_directory) {
+  return state_directory.empty() ? "" : state_directory + "/applying";  // empty: there is no home
 }
 
-void sweep_snapshots(const std::string& state_folder) {
-  const auto store = changes::Store::open(snapshot_folder(state_folder));
+void sweep_snapshots(const std::string& state_directory) {
+  const auto store = changes::Store::open(snapshot_directory(state_directory));
   if (!store) return;
   const auto sets = store->list();
   if (!sets) return;

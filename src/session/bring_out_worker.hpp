@@ -29,8 +29,8 @@ struct BringOutTask {
 
 /// Where snapshots are: a store of change sets that no other command shows. The client that asked
 /// for one drops it; its name begins with the client's pid.
-[[nodiscard]] std::string snapshot_folder(const std::string& state_folder);
+[[nodiscard]] std::string snapshot_directory(const std::string& state_directory);
 /// Drops snapshots of clients that were killed.
-void sweep_snapshots(const std::string& state_folder);
+void sweep_snapshots(const std::string& state_directory);
 
 }  // namespace sbx::session

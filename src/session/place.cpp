@@ -25,7 +25,7 @@
 #include "host/parse.hpp"
 #include "host/state.hpp"
 #include "policy/keys.hpp"
-#include "run/session_folder.hpp"
+#include "run/session_directory.hpp"
 
 namespace sbx::session {
 namespace {
@@ -46,35 +46,35 @@ struct Address {
   sockaddr_un value{};
   socklen_t size = sizeof(sockaddr_un);
 };
-Address address_in(int folder) {
+Address address_in(int directory) {
   Address address;
   address.value.sun_family = AF_UNIX;
-  const std::string path = "/proc/self/fd/" + std::to_string(folder) + "/" + kSocket;
+  const std::string path = "/proc/self/fd/" + std::to_string(directory) + "/" + kSocket;
   std::memcpy(address.value.sun_path, path.c_str(), path.size() + 1);
   return address;
 }
 
-UniqueFd open_folder(int parent, const std::string& name) {
+UniqueFd open_directory(int parent, const std::string& name) {
   return UniqueFd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-UniqueFd open_lock(int folder) {
-  return UniqueFd(::openat(folder, kLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+UniqueFd open_lock(int directory) {
+  return UniqueFd(::openat(directory, kLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
 
-void remove_session(int parent, int folder, const std::string& name) {
-  (void)held::remove_file(folder, kSocket);
-  (void)held::remove_file(folder, kLock);
+void remove_session(int parent, int directory, const std::string& name) {
+  (void)held::remove_file(directory, kSocket);
+  (void)held::remove_file(directory, kLock);
   (void)held::remove_directory(parent, name);
 }
 
 /// True if nobody holds the lock; then the directory is removed.
 bool is_swept(int parent, const std::string& name) {
-  const UniqueFd folder = open_folder(parent, name);
-  if (!folder.valid()) return true;
-  const UniqueFd lock = open_lock(folder.get());
+  const UniqueFd directory = open_directory(parent, name);
+  if (!directory.valid()) return true;
+  const UniqueFd lock = open_lock(directory.get());
   if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return false;
-  remove_session(parent, folder.get(), name);
+  remove_session(parent, directory.get(), name);
   cgroup::sweep_left_groups();
   return true;
 }
@@ -82,9 +82,9 @@ bool is_swept(int parent, const std::string& name) {
 std::vector<std::string> names_in(int parent) {
   std::vector<std::string> names;
   const int copy = ::openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::fdopendir(copy), &::closedir);
-  if (!folder) return names;
-  while (const dirent* const entry = ::readdir(folder.get()))
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(copy), &::closedir);
+  if (!directory) return names;
+  while (const dirent* const entry = ::readdir(directory.get()))
     if (check_name(entry->d_name)) names.emplace_back(entry->d_name);
   std::ranges::sort(names);
   return names;
@@ -102,10 +102,10 @@ std::string words_for_root(const host::Host& host) {
 }
 
 std::unexpected<Error> no_such(const host::Host& host,
-                               const std::vector<run::SessionFolder>& folders,
+                               const std::vector<run::SessionDirectory>& directories,
                                const std::string& name) {
   std::vector<std::string> names;
-  for (const run::SessionFolder& each : folders)
+  for (const run::SessionDirectory& each : directories)
     for (std::string& found : names_in(each.open.get()))
       if (!is_swept(each.open.get(), found)) names.push_back(std::move(found));
   const std::vector<std::string_view> views(names.begin(), names.end());
@@ -122,11 +122,11 @@ std::unexpected<Error> no_such(const host::Host& host,
 
 /// Invalid where none lives in that directory. Errors: host, of one that lives.
 Result<UniqueFd> connect_in(int parent, const std::string& name) {
-  const UniqueFd folder = open_folder(parent, name);
-  if (!folder.valid()) return UniqueFd();
+  const UniqueFd directory = open_directory(parent, name);
+  if (!directory.valid()) return UniqueFd();
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return fail_errno(ErrorKind::host, "no-socket", "cannot make a socket");
-  const Address address = address_in(folder.get());
+  const Address address = address_in(directory.get());
   (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kAcceptsWithin, sizeof kAcceptsWithin);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.size) ==
       0) {
@@ -182,30 +182,30 @@ std::string make_name() {
 
 Result<Place> Place::make(const host::Host& host, const std::string& name) {
   SBX_TRY(check_name(name));
-  UniqueFd parent = SBX_TRY(run::open_session_folder(host, run::IfMissing::is_made));
+  UniqueFd parent = SBX_TRY(run::open_session_directory(host, run::IfMissing::is_made));
   // Also where a command of another environment looks first.
-  for (const run::SessionFolder& each : run::session_folders(host))
+  for (const run::SessionDirectory& each : run::session_directories(host))
     if (const auto there = connect_in(each.open.get(), name); !there || there->valid())
       return fail(exists(name));
   // Another process may sweep the directory between the steps: then they begin anew.
   for (int attempt = 0; attempt < 100; ++attempt) {
     if (!held::make_directory(parent.get(), name, 0700) && errno != EEXIST) break;
-    UniqueFd folder = open_folder(parent.get(), name);
-    if (!folder.valid()) continue;
+    UniqueFd directory = open_directory(parent.get(), name);
+    if (!directory.valid()) continue;
     // Held during a start: who starts the same one meanwhile waits for its end, and finds a session
     // that answers. The kernel releases it where the start is killed.
-    if (::flock(folder.get(), LOCK_EX) != 0) continue;
-    UniqueFd lock = open_lock(folder.get());
+    if (::flock(directory.get(), LOCK_EX) != 0) continue;
+    UniqueFd lock = open_lock(directory.get());
     if (!lock.valid()) continue;
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return fail(exists(name));
     struct stat facts{};
     if (::fstat(lock.get(), &facts) != 0 || facts.st_nlink == 0) continue;  // it was swept
-    (void)held::remove_file(folder.get(), kSocket);
-    return Place(name, std::move(parent), std::move(folder), std::move(lock));
+    (void)held::remove_file(directory.get(), kSocket);
+    return Place(name, std::move(parent), std::move(directory), std::move(lock));
   }
-  const std::string path = host::runtime_folder(host) + "/sessions/" + name;
+  const std::string path = host::runtime_directory(host) + "/sessions/" + name;
   return fail(Error{.kind = ErrorKind::host,
-                    .code = "no-session-folder",
+                    .code = "no-session-directory",
                     .message = "cannot make '" + printable(path) + "'",
                     .errno_value = errno,
                     .hint = "XDG_RUNTIME_DIR can name another directory for sessions, of yours and "
@@ -213,12 +213,12 @@ Result<Place> Place::make(const host::Host& host, const std::string& name) {
 }
 
 Place::~Place() {
-  if (folder_.valid()) remove_session(parent_.get(), folder_.get(), name_);
+  if (directory_.valid()) remove_session(parent_.get(), directory_.get(), name_);
 }
 
 UniqueFd Place::watch_removal() const {
   UniqueFd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  const std::string path = "/proc/self/fd/" + std::to_string(folder_.get());
+  const std::string path = "/proc/self/fd/" + std::to_string(directory_.get());
   if (!watch.valid() ||
       ::inotify_add_watch(watch.get(), path.c_str(), IN_DELETE | IN_MOVED_FROM | IN_MOVE_SELF) < 0)
     return {};
@@ -230,31 +230,31 @@ bool Place::is_there() const {
   struct stat own{};
   struct stat socket{};
   return ::fstatat(parent_.get(), name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-         ::fstat(folder_.get(), &own) == 0 && named.st_dev == own.st_dev &&
-         named.st_ino == own.st_ino && ::fstatat(folder_.get(), kSocket, &socket, 0) == 0;
+         ::fstat(directory_.get(), &own) == 0 && named.st_dev == own.st_dev &&
+         named.st_ino == own.st_ino && ::fstatat(directory_.get(), kSocket, &socket, 0) == 0;
 }
 
 void Place::end_start() const {
-  (void)::flock(folder_.get(), LOCK_UN);
+  (void)::flock(directory_.get(), LOCK_UN);
 }
 
 Result<UniqueFd> Place::listen() const {
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const Address address = address_in(folder_.get());
+  const Address address = address_in(directory_.get());
   if (!socket.valid() ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.size) != 0 ||
       ::listen(socket.get(), kWaiting) != 0)
-    return fail_errno(ErrorKind::host, "no-session-folder",
+    return fail_errno(ErrorKind::host, "no-session-directory",
                       "cannot listen for the session's users");
   return socket;
 }
 
 Result<UniqueFd> connect_to(const host::Host& host, const std::string& name) {
   SBX_TRY(check_name(name));
-  const std::vector<run::SessionFolder> folders = run::session_folders(host);
+  const std::vector<run::SessionDirectory> directories = run::session_directories(host);
   UniqueFd found;
   std::string place;
-  for (const run::SessionFolder& each : folders) {
+  for (const run::SessionDirectory& each : directories) {
     UniqueFd socket = SBX_TRY(connect_in(each.open.get(), name));
     if (!socket.valid()) continue;
     if (found.valid())
@@ -267,12 +267,12 @@ Result<UniqueFd> connect_to(const host::Host& host, const std::string& name) {
     found = std::move(socket);
     place = each.path;
   }
-  if (!found.valid()) return no_such(host, folders, name);
+  if (!found.valid()) return no_such(host, directories, name);
   return found;
 }
 
 Result<UniqueFd> connect_to(const LiveSession& session) {
-  UniqueFd socket = SBX_TRY(connect_in(session.folder->get(), session.name));
+  UniqueFd socket = SBX_TRY(connect_in(session.directory->get(), session.name));
   if (socket.valid()) return socket;
   return fail(Error{.kind = ErrorKind::host,
                     .code = "session-gone",
@@ -281,11 +281,11 @@ Result<UniqueFd> connect_to(const LiveSession& session) {
 
 std::vector<LiveSession> live_sessions(const host::Host& host) {
   std::vector<LiveSession> sessions;
-  for (run::SessionFolder& each : run::session_folders(host)) {
-    const auto folder = std::make_shared<UniqueFd>(std::move(each.open));
-    for (std::string& name : names_in(folder->get()))
-      if (!is_swept(folder->get(), name))
-        sessions.push_back({.name = std::move(name), .folder = folder});
+  for (run::SessionDirectory& each : run::session_directories(host)) {
+    const auto directory = std::make_shared<UniqueFd>(std::move(each.open));
+    for (std::string& name : names_in(directory->get()))
+      if (!is_swept(directory->get(), name))
+        sessions.push_back({.name = std::move(name), .directory = directory});
   }
   std::ranges::sort(sessions, {}, &LiveSession::name);
   return sessions;

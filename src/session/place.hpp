@@ -43,18 +43,18 @@ class Place {
   /// end with the fork.
   void forget_lock() {
     lock_.reset();
-    folder_.reset();
+    directory_.reset();
   }
 
  private:
-  Place(std::string name, UniqueFd parent, UniqueFd folder, UniqueFd lock)
+  Place(std::string name, UniqueFd parent, UniqueFd directory, UniqueFd lock)
       : name_(std::move(name)),
         parent_(std::move(parent)),
-        folder_(std::move(folder)),
+        directory_(std::move(directory)),
         lock_(std::move(lock)) {}
   std::string name_;
   UniqueFd parent_;
-  UniqueFd folder_;
+  UniqueFd directory_;
   UniqueFd lock_;
 };
 
@@ -64,7 +64,7 @@ class Place {
 
 struct LiveSession {
   std::string name;
-  std::shared_ptr<const UniqueFd> folder;  ///< in which its directory is
+  std::shared_ptr<const UniqueFd> directory;  ///< in which its directory is
 };
 /// Those that live, by name, wherever they are; what dead ones left is removed.
 [[nodiscard]] std::vector<LiveSession> live_sessions(const host::Host& host);

@@ -18,7 +18,7 @@
 #include "host/host.hpp"
 #include "protocol/packet.hpp"
 #include "run/held_sandbox.hpp"
-#include "run/session_folder.hpp"
+#include "run/session_directory.hpp"
 #include "session/bring_out_worker.hpp"
 #include "session/place.hpp"
 #include "session/session.hpp"
@@ -47,11 +47,11 @@ int serve(const std::string& name, const run::Request& request, const run::Sinks
   if (!host) return refuse({host.error()});
   auto place = Place::make(*host, name);
   if (!place) return refuse({place.error()});
-  run::note_session_folder(*host);
+  run::note_session_directory(*host);
   auto held = run::HeldSandbox::start(request, sinks);
   if (!held) return refuse(held.error());
   sweep_snapshots(
-      (*held)->state_folder());  // not before: the sandbox's PID 1 is a copy of this process
+      (*held)->state_directory());  // not before: the sandbox's PID 1 is a copy of this process
   auto loop = EventLoop::make();
   if (!loop) return refuse({loop.error()});
   auto session = std::make_unique<Session>(std::move(*place), std::move(*held), std::move(*loop));

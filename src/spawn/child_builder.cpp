@@ -18,8 +18,8 @@ std::uint64_t mount_of(int fd) {
 }
 
 /// Never creates missing targets in a live grant: that would write to the host.
-bool may_make_in(const Builder& builder, int folder) {
-  const std::uint64_t mount = mount_of(folder);
+bool may_make_in(const Builder& builder, int directory) {
+  const std::uint64_t mount = mount_of(directory);
   if (mount == 0) return false;
   for (std::size_t i = 0; i < builder.own_count; ++i)
     if (builder.own[i] == mount) return true;
@@ -28,9 +28,9 @@ bool may_make_in(const Builder& builder, int folder) {
 
 }  // namespace
 
-int open_beneath(int folder, const char* path, std::uint64_t flags, std::uint64_t resolve) {
+int open_beneath(int directory, const char* path, std::uint64_t flags, std::uint64_t resolve) {
   const open_how how{.flags = flags | O_CLOEXEC, .mode = 0, .resolve = resolve};
-  return static_cast<int>(call(SYS_openat2, folder, path, &how, sizeof how));
+  return static_cast<int>(call(SYS_openat2, directory, path, &how, sizeof how));
 }
 
 void remember_own(Builder& builder, int fd) {
@@ -40,29 +40,29 @@ void remember_own(Builder& builder, int fd) {
 
 namespace {
 
-int open_folder(int folder, const char* path) {
-  return open_beneath(folder, path, O_PATH | O_DIRECTORY, RESOLVE_BENEATH | kNoLinks);
+int open_directory(int directory, const char* path) {
+  return open_beneath(directory, path, O_PATH | O_DIRECTORY, RESOLVE_BENEATH | kNoLinks);
 }
 
-/// mkdir -p below `folder`, component by component; temporarily cuts `path` at its slashes.
-int make_folders(const Builder& builder, char* path) {
-  int folder =
+/// mkdir -p below `directory`, component by component; temporarily cuts `path` at its slashes.
+int make_directories(const Builder& builder, char* path) {
+  int directory =
       static_cast<int>(builder.must(open_beneath(builder.root, ".", O_PATH | O_DIRECTORY, 0)));
   for (char* component = path; component != nullptr;) {
     char* const slash = std::strchr(component, '/');
     if (slash != nullptr) *slash = '\0';
-    int next = open_folder(folder, component);
+    int next = open_directory(directory, component);
     if (next < 0 && errno == ENOENT) {
-      if (!may_make_in(builder, folder)) builder.give_up(EROFS);
-      builder.must(::mkdirat(folder, component, 0755));
-      next = open_folder(folder, component);
+      if (!may_make_in(builder, directory)) builder.give_up(EROFS);
+      builder.must(::mkdirat(directory, component, 0755));
+      next = open_directory(directory, component);
     }
     builder.must(next);
-    ::close(folder);
-    folder = next;
+    ::close(directory);
+    directory = next;
     component = slash != nullptr ? slash + 1 : nullptr;
   }
-  return folder;
+  return directory;
 }
 
 }  // namespace
@@ -78,26 +78,26 @@ int open_parent(const Builder& builder, const char* path, std::size_t length, Mi
     std::memcpy(parent, path, length);
     parent[length] = '\0';
   }
-  const int folder = open_folder(builder.root, parent);
-  if (folder >= 0) return folder;
+  const int directory = open_directory(builder.root, parent);
+  if (directory >= 0) return directory;
   if (errno != ENOENT) builder.give_up(errno);
-  return missing == Missing::is_made ? make_folders(builder, parent) : -1;
+  return missing == Missing::is_made ? make_directories(builder, parent) : -1;
 }
 
-bool is_remembered(const OpenFolder& folder, const char* path, std::size_t length) {
-  return folder.fd >= 0 && folder.length == length && length <= OpenFolder::kLongest &&
-         std::memcmp(folder.path, path, length) == 0;
+bool is_remembered(const OpenDirectory& directory, const char* path, std::size_t length) {
+  return directory.fd >= 0 && directory.length == length && length <= OpenDirectory::kLongest &&
+         std::memcmp(directory.path, path, length) == 0;
 }
 
 /// Creates `name` if it is missing and allowed; false doesn't tell whether it exists.
-bool make_target(const Builder& builder, int folder, const char* name, bool is_folder) {
-  if (!builder.folder.own) return false;
-  return (is_folder ? ::mkdirat(folder, name, 0755) : ::mknodat(folder, name, S_IFREG | 0644, 0)) ==
-         0;
+bool make_target(const Builder& builder, int directory, const char* name, bool is_directory) {
+  if (!builder.directory.own) return false;
+  return (is_directory ? ::mkdirat(directory, name, 0755)
+                       : ::mknodat(directory, name, S_IFREG | 0644, 0)) == 0;
 }
 
-int open_name(const Builder& builder, int folder, const char* name, bool is_folder) {
-  const int target = open_beneath(folder, name, O_PATH | (is_folder ? O_DIRECTORY : 0U),
+int open_name(const Builder& builder, int directory, const char* name, bool is_directory) {
+  const int target = open_beneath(directory, name, O_PATH | (is_directory ? O_DIRECTORY : 0U),
                                   RESOLVE_BENEATH | kNoLinks);
   if (target < 0 && errno == ENOENT) builder.give_up(EROFS);
   return static_cast<int>(builder.must(target));
@@ -111,20 +111,20 @@ int parent_of(Builder& builder, const char* path, const char** name, Missing mis
   const char* const slash = std::strrchr(path, '/');
   *name = slash != nullptr ? slash + 1 : path;
   const auto length = slash != nullptr ? static_cast<std::size_t>(slash - path) : 0;
-  OpenFolder& folder = builder.folder;
-  if (is_remembered(folder, path, length)) return folder.fd;
-  if (folder.fd >= 0) ::close(folder.fd);
-  folder.fd = open_parent(builder, path, length, missing);
-  if (folder.fd < 0) return -1;
-  folder.own = may_make_in(builder, folder.fd);
-  folder.length = length;
-  if (length <= OpenFolder::kLongest) std::memcpy(folder.path, path, length);
-  return folder.fd;
+  OpenDirectory& directory = builder.directory;
+  if (is_remembered(directory, path, length)) return directory.fd;
+  if (directory.fd >= 0) ::close(directory.fd);
+  directory.fd = open_parent(builder, path, length, missing);
+  if (directory.fd < 0) return -1;
+  directory.own = may_make_in(builder, directory.fd);
+  directory.length = length;
+  if (length <= OpenDirectory::kLongest) std::memcpy(directory.path, path, length);
+  return directory.fd;
 }
 
 }  // namespace
 
-int parent_folder(Builder& builder, const char* path, const char** name) {
+int parent_directory(Builder& builder, const char* path, const char** name) {
   return parent_of(builder, path, name, Missing::is_made);
 }
 
@@ -132,35 +132,35 @@ int existing_parent(Builder& builder, const char* path, const char** name) {
   return parent_of(builder, path, name, Missing::is_told);
 }
 
-void forget_folder(Builder& builder, const char* path) {
-  OpenFolder& folder = builder.folder;
+void forget_directory(Builder& builder, const char* path) {
+  OpenDirectory& directory = builder.directory;
   const std::size_t length = std::strlen(path);
-  if (folder.fd < 0 || folder.length < length) return;
-  const bool comparable = folder.length <= OpenFolder::kLongest;
-  if (comparable && (std::memcmp(folder.path, path, length) != 0 ||
-                     (folder.length > length && folder.path[length] != '/')))
+  if (directory.fd < 0 || directory.length < length) return;
+  const bool comparable = directory.length <= OpenDirectory::kLongest;
+  if (comparable && (std::memcmp(directory.path, path, length) != 0 ||
+                     (directory.length > length && directory.path[length] != '/')))
     return;
-  ::close(folder.fd);
-  folder.fd = -1;
+  ::close(directory.fd);
+  directory.fd = -1;
 }
 
 /// Most targets are new, so this creates first and opens second.
-int open_target(Builder& builder, const char* path, bool is_folder) {
+int open_target(Builder& builder, const char* path, bool is_directory) {
   const char* name = nullptr;
-  const int folder = parent_folder(builder, path, &name);
-  (void)make_target(builder, folder, name, is_folder);  // opening it reports a failure
-  return open_name(builder, folder, name, is_folder);
+  const int directory = parent_directory(builder, path, &name);
+  (void)make_target(builder, directory, name, is_directory);  // opening it reports a failure
+  return open_name(builder, directory, name, is_directory);
 }
 
 /// The new target is no link, and nobody else works in the new root: attaching by name is safe and
 /// saves opening it.
-void place(Builder& builder, int tree, const char* path, bool is_folder) {
+void place(Builder& builder, int tree, const char* path, bool is_directory) {
   const char* name = nullptr;
-  const int folder = parent_folder(builder, path, &name);
-  if (make_target(builder, folder, name, is_folder)) {
-    attach_at(builder, tree, folder, name);
+  const int directory = parent_directory(builder, path, &name);
+  if (make_target(builder, directory, name, is_directory)) {
+    attach_at(builder, tree, directory, name);
   } else {
-    const int target = open_name(builder, folder, name, is_folder);
+    const int target = open_name(builder, directory, name, is_directory);
     attach(builder, tree, target);
     ::close(target);
   }
@@ -172,8 +172,8 @@ void attach(const Builder& builder, int tree, int target) {
                     MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
 }
 
-void attach_at(const Builder& builder, int tree, int folder, const char* name) {
-  builder.must(call(SYS_move_mount, tree, "", folder, name, MOVE_MOUNT_F_EMPTY_PATH));
+void attach_at(const Builder& builder, int tree, int directory, const char* name) {
+  builder.must(call(SYS_move_mount, tree, "", directory, name, MOVE_MOUNT_F_EMPTY_PATH));
 }
 
 void set_attributes(const Builder& builder, int tree, std::uint64_t attributes, bool recursive) {
@@ -196,21 +196,21 @@ int open_source(const Builder& builder, const Step& step) {
 namespace {
 
 /// Remembers the last directory: many sources are neighbours (files of /etc, devices).
-int source_folder(Builder& builder, const char* path, std::size_t length) {
-  OpenFolder& folder = builder.source_folder;
-  if (is_remembered(folder, path, length)) return folder.fd;
-  if (folder.fd >= 0) ::close(folder.fd);
+int source_directory(Builder& builder, const char* path, std::size_t length) {
+  OpenDirectory& directory = builder.source_directory;
+  if (is_remembered(directory, path, length)) return directory.fd;
+  if (directory.fd >= 0) ::close(directory.fd);
   char parent[PATH_MAX] = "/";
   if (length >= sizeof parent) builder.give_up(ENAMETOOLONG);
   if (length > 0) {
     std::memcpy(parent, path, length);
     parent[length] = '\0';
   }
-  folder.fd = static_cast<int>(
+  directory.fd = static_cast<int>(
       builder.must(open_beneath(AT_FDCWD, parent, O_PATH | O_DIRECTORY, kNoLinks)));
-  folder.length = length;
-  if (length <= OpenFolder::kLongest) std::memcpy(folder.path, path, length);
-  return folder.fd;
+  directory.length = length;
+  if (length <= OpenDirectory::kLongest) std::memcpy(directory.path, path, length);
+  return directory.fd;
 }
 
 }  // namespace
@@ -218,10 +218,10 @@ int source_folder(Builder& builder, const char* path, std::size_t length) {
 int clone_path(Builder& builder, const char* path, bool recursive, struct stat& facts) {
   const char* const slash = std::strrchr(path, '/');
   const char* const name = slash != nullptr && slash[1] != '\0' ? slash + 1 : ".";
-  const int folder =
-      source_folder(builder, path, slash != nullptr ? static_cast<std::size_t>(slash - path) : 0);
+  const int directory = source_directory(
+      builder, path, slash != nullptr ? static_cast<std::size_t>(slash - path) : 0);
   const int tree =
-      static_cast<int>(builder.must(call(SYS_open_tree, folder, name,
+      static_cast<int>(builder.must(call(SYS_open_tree, directory, name,
                                          OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW |
                                              (recursive ? AT_RECURSIVE : 0U))));
   builder.must(::fstat(tree, &facts));

@@ -23,7 +23,7 @@ inline constexpr unsigned kCloneTree = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_
 inline constexpr std::size_t kOwnMounts = 256;
 
 /// The directory of the last target: most steps use the same one as the step before.
-struct OpenFolder {
+struct OpenDirectory {
   static constexpr std::size_t kLongest = 255;  ///< longer paths are opened each time
   int fd = -1;
   bool own = false;              ///< missing targets may be created in it
@@ -35,17 +35,17 @@ struct OpenFolder {
 struct Builder {
   Program& program;
   int root = -1;
-  int covered = -1;       ///< the directory below the sandbox's procfs: empty, and stays so
-  int empty_folder = -1;  ///< mask for directories, created on first use
-  int empty_file = -1;    ///< mask for files
+  int covered = -1;          ///< the directory below the sandbox's procfs: empty, and stays so
+  int empty_directory = -1;  ///< mask for directories, created on first use
+  int empty_file = -1;       ///< mask for files
   /// Ids of the sandbox's own mounts: missing targets may only be created there. Device numbers
   /// don't identify them: a private disk in a directory shares its device with live grants.
   std::uint64_t own[kOwnMounts] = {};
   std::size_t own_count = 0;
-  OpenFolder folder;
-  OpenFolder source_folder;   ///< directory of the last source, with its host path
-  std::size_t index = 0;      ///< of the current step
-  Stage stage = Stage::root;  ///< of the current step
+  OpenDirectory directory;
+  OpenDirectory source_directory;  ///< directory of the last source, with its host path
+  std::size_t index = 0;           ///< of the current step
+  Stage stage = Stage::root;       ///< of the current step
 
   /// Of the current step: a detached mount made by the parent; -1: there is none.
   [[nodiscard]] int tree() const {
@@ -56,24 +56,24 @@ struct Builder {
 };
 
 /// openat2(2), close-on-exec.
-int open_beneath(int folder, const char* path, std::uint64_t flags, std::uint64_t resolve);
+int open_beneath(int directory, const char* path, std::uint64_t flags, std::uint64_t resolve);
 /// From now on missing targets may be created in the mount of `fd`.
 void remember_own(Builder& builder, int fd);
 /// The directory of `path` (relative to the root), created if missing; `*name` is the last
 /// component. The descriptor belongs to the builder and is valid until the next call.
-int parent_folder(Builder& builder, const char* path, const char** name);
+int parent_directory(Builder& builder, const char* path, const char** name);
 /// The same without creating anything; -1 if there is no such directory.
 int existing_parent(Builder& builder, const char* path, const char** name);
 /// Opens a mount target: ensures that it exists and has the right type, and follows no link.
-int open_target(Builder& builder, const char* path, bool is_folder);
+int open_target(Builder& builder, const char* path, bool is_directory);
 /// Attaches a detached tree to an open target, move_mount(2).
 void attach(const Builder& builder, int tree, int target);
 /// The same for a name in a directory, without following a link.
-void attach_at(const Builder& builder, int tree, int folder, const char* name);
+void attach_at(const Builder& builder, int tree, int directory, const char* name);
 /// The same for a path, created if missing and allowed. Closes `tree`.
-void place(Builder& builder, int tree, const char* path, bool is_folder);
+void place(Builder& builder, int tree, const char* path, bool is_directory);
 /// Drops remembered descriptors below `path`: a new mount covers them.
-void forget_folder(Builder& builder, const char* path);
+void forget_directory(Builder& builder, const char* path);
 /// Sets MOUNT_ATTR_* and makes the tree private.
 void set_attributes(const Builder& builder, int tree, std::uint64_t attributes, bool recursive);
 

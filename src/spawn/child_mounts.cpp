@@ -13,9 +13,9 @@ constexpr std::uint32_t kNullDevice = 0x103;  // st_rdev of /dev/null: 1:3
 
 void add_entry(Builder& builder, const Step& step) {
   const char* name = nullptr;
-  const int holder = parent_folder(builder, step.target, &name);
+  const int holder = parent_directory(builder, step.target, &name);
   if (step.kind == MountKind::directory) {
-    if (!builder.folder.own || ::mkdirat(holder, name, 0755) != 0)
+    if (!builder.directory.own || ::mkdirat(holder, name, 0755) != 0)
       ::close(open_target(builder, step.target, true));
     if (step.mode != 0755) builder.must(::fchmodat(holder, name, step.mode, 0));
   } else if (step.kind == MountKind::symlink) {
@@ -36,7 +36,7 @@ void add_bind(Builder& builder, const Step& step) {
               : clone_source(builder, step.source, step.recursive, step.device, step.inode);
   if (!is_made && enter(builder.program, Stage::bind_attributes, builder.index))
     set_attributes(builder, tree, step.attributes, step.recursive);
-  place(builder, tree, step.target, step.is_folder);
+  place(builder, tree, step.target, step.is_directory);
 }
 
 /// Without NODEV, which would make opening the device fail. Refuses a file of that name that is
@@ -135,29 +135,30 @@ int make_mask(Builder& builder, MountKind kind) {
   return tree;
 }
 
-bool lies_in(const char* path, const char* folder) {
-  while (*folder != '\0' && *path == *folder) {
+bool lies_in(const char* path, const char* directory) {
+  while (*directory != '\0' && *path == *directory) {
     ++path;
-    ++folder;
+    ++directory;
   }
-  return *folder == '\0';
+  return *directory == '\0';
 }
 
 /// The target of a mask.
 struct MaskPlace {
-  int folder;
-  const char* name;  ///< empty: `folder` is the target itself, closed by the caller
+  int directory;
+  const char* name;  ///< empty: `directory` is the target itself, closed by the caller
 };
 
 /// False if this kernel has no such path.
 bool find_masked(Builder& builder, const Step& step, MaskPlace& place) {
   if (!lies_in(step.target, "proc/")) {
     place = {open_masked(builder, step), ""};
-    return place.folder >= 0;
+    return place.directory >= 0;
   }
-  place.folder = existing_parent(builder, step.target, &place.name);  // the sandbox's own: no links
-  if (place.folder < 0) return false;
-  if (call(SYS_faccessat, place.folder, place.name, F_OK) == 0) return true;
+  place.directory =
+      existing_parent(builder, step.target, &place.name);  // the sandbox's own: no links
+  if (place.directory < 0) return false;
+  if (call(SYS_faccessat, place.directory, place.name, F_OK) == 0) return true;
   if (errno != ENOENT) builder.give_up(errno);
   return false;
 }
@@ -168,15 +169,15 @@ void add_mask_of(Builder& builder, const Step& step, MountKind kind) {
   MaskPlace place{};
   if (!find_masked(builder, step, place)) return;
   // The first mask of a kind is made, the others are clones of it, flags included.
-  int& first = kind == MountKind::mask_file ? builder.empty_file : builder.empty_folder;
+  int& first = kind == MountKind::mask_file ? builder.empty_file : builder.empty_directory;
   const int tree = first < 0
                        ? make_mask(builder, kind)
                        : static_cast<int>(builder.must(call(SYS_open_tree, first, "", kCloneTree)));
   if (*place.name != '\0') {
-    attach_at(builder, tree, place.folder, place.name);
+    attach_at(builder, tree, place.directory, place.name);
   } else {
-    attach(builder, tree, place.folder);
-    ::close(place.folder);
+    attach(builder, tree, place.directory);
+    ::close(place.directory);
   }
   if (first < 0)
     first = tree;  // only an attached mount can be cloned
@@ -219,7 +220,7 @@ void add_content(Builder& builder, const Step& step) {
   builder.must(::fstat(target, &facts));
   if (S_ISDIR(facts.st_mode)) {  // made since the plan was: a file can't be mounted on it
     ::close(target);
-    return add_mask_of(builder, step, MountKind::mask_folder);
+    return add_mask_of(builder, step, MountKind::mask_directory);
   }
   const int scratch = builder.program.scratch;
   char name[24] = "as-";
@@ -263,7 +264,7 @@ constexpr Handler handler_of(MountKind kind) {
     case MountKind::devpts:
       return {Stage::devpts, add_devpts};
     case MountKind::mask_file:
-    case MountKind::mask_folder:
+    case MountKind::mask_directory:
       return {Stage::mask, add_mask};
     case MountKind::read_only:
       return {Stage::proc_read_only, add_read_only};
@@ -286,7 +287,7 @@ void add_step(Builder& builder, std::size_t index) {
   builder.stage = handler.stage;
   if (!enter(builder.program, handler.stage, step.number)) return;
   handler.add(builder, step);
-  if (handler.stage != Stage::make_entry) forget_folder(builder, step.target);
+  if (handler.stage != Stage::make_entry) forget_directory(builder, step.target);
 }
 
 }  // namespace sbx::child

@@ -18,10 +18,10 @@ void name_descriptor(char*& end, int fd) {
   append_number(end, static_cast<std::uint64_t>(fd));
 }
 
-int make_layer(const Builder& builder, int folder, const char* name) {
-  builder.must(::mkdirat(folder, name, 0755));
+int make_layer(const Builder& builder, int directory, const char* name) {
+  builder.must(::mkdirat(directory, name, 0755));
   return static_cast<int>(
-      builder.must(open_beneath(folder, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)));
+      builder.must(open_beneath(directory, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)));
 }
 
 /// Gives the upper directory the source's mode and times: the merged root takes them from it.
@@ -57,7 +57,7 @@ mode_t hiding(const Step& step) {
 
 void add_veil(const Builder& builder, int layer, const Veil& veil, mode_t hiding) {
   switch (veil.kind) {
-    case VeilKind::folder:
+    case VeilKind::directory:
       builder.must(::mkdirat(layer, veil.path, 0755));
       return;
     case VeilKind::hidden:
@@ -80,9 +80,9 @@ int make_place(Builder& builder, const Step& step) {
   append_number(end, step.disk_place);
   const int over = static_cast<int>(builder.must(open_beneath(
       builder.program.scratch, private_disk::kOverlays, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)));
-  const int folder = make_layer(builder, over, name);
+  const int directory = make_layer(builder, over, name);
   ::close(over);
-  return folder;
+  return directory;
 }
 
 /// Fills the hiding layer with whiteouts, and the directories above them. Unlike a mask mounted
@@ -109,8 +109,8 @@ int open_merged(int overlay, const char* path, std::uint64_t flags) {
 /// O_PATH of a name, if it is still one of that file. As long as it is open, the overlay finds this
 /// file under the name, whatever the host puts there. What is not written yet has the inode number
 /// of the layer below.
-int open_linked(int folder, const LinkedName& name) {
-  const int file = ::openat(folder, name.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+int open_linked(int directory, const LinkedName& name) {
+  const int file = ::openat(directory, name.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   struct stat facts;
   if (file < 0) return -1;
   if (::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_ino == name.inode &&
@@ -124,17 +124,17 @@ int open_linked(int folder, const LinkedName& name) {
 void put_times_back(int overlay, int source, const Step& step) {
   const char* last = nullptr;
   for (std::size_t i = 0; i < step.linked_count; ++i) {
-    const char* path = step.linked[i].folder;
+    const char* path = step.linked[i].directory;
     if (path == last) continue;
     last = path;
-    const int folder = open_merged(overlay, path, O_RDONLY);
+    const int directory = open_merged(overlay, path, O_RDONLY);
     const int below = open_merged(source, path, O_PATH);
     struct stat facts;
-    if (folder >= 0 && below >= 0 && ::fstat(below, &facts) == 0) {
+    if (directory >= 0 && below >= 0 && ::fstat(below, &facts) == 0) {
       const timespec times[2] = {facts.st_atim, facts.st_mtim};
-      (void)::utimensat(folder, ".", times, 0);  // times only
+      (void)::utimensat(directory, ".", times, 0);  // times only
     }
-    for (const int fd : {folder, below})
+    for (const int fd : {directory, below})
       if (fd >= 0) ::close(fd);
   }
 }
@@ -157,30 +157,30 @@ void wait_for_tick() {
 /// not found, the kernel copies attributes and directories, and holes stay holes. A name that
 /// another process of the host takes meanwhile is left as it is.
 void link_names(const Builder& builder, int overlay, int source, int place, const Step& step) {
-  int first_folder = -1;
+  int first_directory = -1;
   int first_file = -1;
   const LinkedName* first = nullptr;
   const auto forget_first = [&] {
     if (first == nullptr) return;
-    ::close(first_folder);
+    ::close(first_directory);
     ::close(first_file);
     first = nullptr;
   };
   for (std::size_t i = 0; i < step.linked_count; ++i) {
     const LinkedName& name = step.linked[i];
     if (name.is_first) forget_first();
-    const int folder = open_merged(overlay, name.folder, O_PATH);
-    const int file = folder < 0 ? -1 : open_linked(folder, name);
+    const int directory = open_merged(overlay, name.directory, O_PATH);
+    const int file = directory < 0 ? -1 : open_linked(directory, name);
     if (file >= 0 && first == nullptr) {
       first = &name;
-      first_folder = folder;
+      first_directory = directory;
       first_file = file;
       continue;
     }
     // An immutable file has no other name removed, and can't be written either.
-    if (file >= 0 && ::unlinkat(folder, name.name, 0) == 0)
-      builder.must(::linkat(first_folder, first->name, folder, name.name, 0));
-    for (const int fd : {file, folder})
+    if (file >= 0 && ::unlinkat(directory, name.name, 0) == 0)
+      builder.must(::linkat(first_directory, first->name, directory, name.name, 0));
+    for (const int fd : {file, directory})
       if (fd >= 0) ::close(fd);
   }
   forget_first();
@@ -203,12 +203,12 @@ void add_overlay(Builder& builder, const Step& step) {
     source = open_source(builder, step);
   }
 
-  const int folder = make_place(builder, step);
-  const int upper = make_layer(builder, folder, private_disk::kUpper);
+  const int directory = make_place(builder, step);
+  const int upper = make_layer(builder, directory, private_disk::kUpper);
   imitate(builder, upper, source);
   int veil = -1;
   if (step.veil_count > 0) {
-    veil = make_layer(builder, folder, private_disk::kVeil);
+    veil = make_layer(builder, directory, private_disk::kVeil);
     fill_veil(builder, veil, source, step);
     imitate(builder, veil, source);
   }
@@ -228,7 +228,7 @@ void add_overlay(Builder& builder, const Step& step) {
     *end++ = ':';
   }
   if (!step.read_only) {
-    work = make_layer(builder, folder, private_disk::kOverlayWork);
+    work = make_layer(builder, directory, private_disk::kOverlayWork);
     char* text = upper_text;
     name_descriptor(text, upper);
     text = work_text;
@@ -241,18 +241,18 @@ void add_overlay(Builder& builder, const Step& step) {
   const int tree = make_file_system(builder, "overlay", options, step.attributes);
   attach(builder, tree, target);
   remember_own(builder, tree);
-  if (step.linked_count > 0 && !step.read_only) link_names(builder, tree, source, folder, step);
-  for (const int fd : {tree, upper, veil, work, folder, target})
+  if (step.linked_count > 0 && !step.read_only) link_names(builder, tree, source, directory, step);
+  for (const int fd : {tree, upper, veil, work, directory, target})
     if (fd >= 0) ::close(fd);
   if (source != target) ::close(source);
 }
 
 void add_copy(Builder& builder, const Step& step) {
   const int target = open_target(builder, step.target, true);
-  const int folder = make_place(builder, step);
-  const int upper = make_layer(builder, folder, private_disk::kUpper);
+  const int directory = make_place(builder, step);
+  const int upper = make_layer(builder, directory, private_disk::kUpper);
   if (step.veil_count > 0) {  // read by the parent, which fills the copy
-    const int veil = make_layer(builder, folder, private_disk::kVeil);
+    const int veil = make_layer(builder, directory, private_disk::kVeil);
     fill_veil(builder, veil, -1, step);
     ::close(veil);
   }
@@ -260,7 +260,7 @@ void add_copy(Builder& builder, const Step& step) {
   set_attributes(builder, tree, step.attributes, false);
   remember_own(builder, tree);
   attach(builder, tree, target);
-  for (const int fd : {tree, upper, folder, target}) ::close(fd);
+  for (const int fd : {tree, upper, directory, target}) ::close(fd);
 }
 
 }  // namespace sbx::child

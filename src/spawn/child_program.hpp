@@ -24,7 +24,7 @@ namespace sbx::child {
 using Text = Relative<const char>;
 
 /// A name in the layer over a granted directory; see plan::Veil.
-enum class VeilKind : std::uint8_t { folder, hidden, content };
+enum class VeilKind : std::uint8_t { directory, hidden, content };
 struct Veil {
   VeilKind kind;
   Text path;
@@ -34,7 +34,7 @@ struct Veil {
 
 /// A name of a file with several, plan::LinkedFile. Those of one file stand one behind the other.
 struct LinkedName {
-  Text folder;  ///< below the source; "." is the source
+  Text directory;  ///< below the source; "." is the source
   Text name;
   std::uint64_t inode;
   bool is_first;
@@ -44,7 +44,7 @@ struct LinkedName {
 struct Step {
   MountKind kind;
   std::uint32_t number;  ///< of the step in the plan, for messages
-  bool is_folder;
+  bool is_directory;
   bool recursive;
   bool read_only;
   std::uint64_t device;  ///< what `source` must be, when the child opens it
@@ -127,7 +127,7 @@ struct Program {
   // root
   Text scratch_size;  ///< tmpfs options, decimal
   Text scratch_inodes;
-  Text scratch_folder;  ///< a directory of the host instead of a tmpfs; null: a tmpfs
+  Text scratch_directory;  ///< a directory of the host instead of a tmpfs; null: a tmpfs
   std::uint64_t scratch_device;
   std::uint64_t scratch_inode;
   bool waits_for_copies;  ///< the parent fills copied directories before the command starts

@@ -37,12 +37,12 @@ int open_scratch(Builder& builder) {
     set_attributes(builder, program.channels.scratch_tree, kAttributes, false);
     return program.channels.scratch_tree;
   }
-  if (program.scratch_folder.get() == nullptr) {
+  if (program.scratch_directory.get() == nullptr) {
     const Option options[] = {
         {"mode", "0755"}, {"size", program.scratch_size}, {"nr_inodes", program.scratch_inodes}};
     return make_file_system(builder, "tmpfs", options, kAttributes);
   }
-  const int tree = clone_source(builder, program.scratch_folder, false, program.scratch_device,
+  const int tree = clone_source(builder, program.scratch_directory, false, program.scratch_device,
                                 program.scratch_inode);
   set_attributes(builder, tree, kAttributes, false);
   return tree;
@@ -99,9 +99,9 @@ void find_masks(Builder& builder) {
   builder.stage = Stage::mask;
   for (std::size_t i = 0; i < program.step_count; ++i) {
     const Step& step = program.steps[i];
-    int* const mask = step.kind == MountKind::mask_file     ? &builder.empty_file
-                      : step.kind == MountKind::mask_folder ? &builder.empty_folder
-                                                            : nullptr;
+    int* const mask = step.kind == MountKind::mask_file        ? &builder.empty_file
+                      : step.kind == MountKind::mask_directory ? &builder.empty_directory
+                                                               : nullptr;
     if (mask == nullptr || *mask >= 0) continue;
     builder.index = step.number;
     *mask =
@@ -110,9 +110,9 @@ void find_masks(Builder& builder) {
   }
 }
 
-void close_folders(const Builder& builder) {
-  for (const int fd : {builder.covered, builder.empty_folder, builder.empty_file, builder.folder.fd,
-                       builder.source_folder.fd})
+void close_directories(const Builder& builder) {
+  for (const int fd : {builder.covered, builder.empty_directory, builder.empty_file,
+                       builder.directory.fd, builder.source_directory.fd})
     if (fd >= 0) ::close(fd);
 }
 
@@ -124,7 +124,7 @@ void renew_mounts(Program& program) {
   builder.root = static_cast<int>(builder.must(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)));
   find_masks(builder);
   for (std::size_t i = 0; i < program.step_count; ++i) add_step(builder, i);
-  close_folders(builder);
+  close_directories(builder);
   ::close(builder.root);
 }
 
@@ -136,7 +136,7 @@ void build_root(Program& program) {
   for (std::size_t i = 0; i < program.step_count; ++i) add_step(builder, i);
   hide_scratch(builder);
   enter_root(builder);
-  close_folders(builder);
+  close_directories(builder);
 }
 
 }  // namespace sbx::child

@@ -47,7 +47,7 @@ std::string describe_mount(const Mount& mount) {
     case MountKind::devpts:
       return "cannot mount a devpts of the sandbox's own";
     case MountKind::mask_file:
-    case MountKind::mask_folder:
+    case MountKind::mask_directory:
       return "cannot hide " + target;
     case MountKind::read_only:
       return "cannot make " + target + " read-only";

@@ -70,20 +70,22 @@ bool is_running(uid_t uid) {
 }
 
 /// A directory of root's that nobody else can enter. Errors: host.
-Result<UniqueFd> own_folder(const std::string& path) {
-  auto folder = SBX_TRY(held::open_or_make_path(path, 0700));  // what is there already is looked at
+Result<UniqueFd> own_directory(const std::string& path) {
+  auto directory =
+      SBX_TRY(held::open_or_make_path(path, 0700));  // what is there already is looked at
   struct stat facts{};
-  const bool is_own = ::fstat(folder.get(), &facts) == 0 && facts.st_uid == ::geteuid() &&
+  const bool is_own = ::fstat(directory.get(), &facts) == 0 && facts.st_uid == ::geteuid() &&
                       (facts.st_mode & 0077) == 0;
-  if (is_own) return folder;
+  if (is_own) return directory;
   return fail(Error{.kind = ErrorKind::host,
                     .code = "no-uid-locks",
                     .message = "'" + path + "' is open to other users"});
 }
 
 Result<UniqueFd> open_locks_in(const std::string& path) {
-  const UniqueFd folder = SBX_TRY(own_folder(path));
-  UniqueFd locks(::openat(folder.get(), "uids", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const UniqueFd directory = SBX_TRY(own_directory(path));
+  UniqueFd locks(
+      ::openat(directory.get(), "uids", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (locks.valid()) return locks;
   return fail_errno(ErrorKind::host, "no-uid-locks", "cannot write to '" + path + "/uids'");
 }
@@ -164,9 +166,9 @@ std::string swapped_map(std::uint64_t owner, std::uint64_t base) {
 }
 
 Status write_maps(pid_t pid, const std::string& uids, const std::string& gids) {
-  const std::string folder = "/proc/" + std::to_string(pid) + "/";
-  SBX_TRY(sys::write_file(folder + "uid_map", uids));
-  return sys::write_file(folder + "gid_map", gids);
+  const std::string directory = "/proc/" + std::to_string(pid) + "/";
+  SBX_TRY(sys::write_file(directory + "uid_map", uids));
+  return sys::write_file(directory + "gid_map", gids);
 }
 
 /// Dies with its parent. Gets the parent's pid as argument, because the parent may die before the
@@ -199,7 +201,7 @@ Result<UniqueFd> make_map_namespace(const std::string& uids, const std::string& 
 }  // namespace
 
 Result<MappedIdentity> acquire_identity(const host::Host& host) {
-  if (host.privileged) return claim_base(host::state_folder(host));
+  if (host.privileged) return claim_base(host::state_directory(host));
   return MappedIdentity{.uid_on_host = host.uid, .gid_on_host = host.gid};
 }
 

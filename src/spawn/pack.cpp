@@ -49,16 +49,17 @@ void pack_linked(Block& block, Placed<child::Step> step,
   const auto first = block.place<child::LinkedName>(count);
   block.link(step, &child::Step::linked, first);
   block[step].linked_count = count;
-  std::map<std::string_view, Placed<char>> folders;
+  std::map<std::string_view, Placed<char>> directories;
   std::size_t i = 0;
   for (const plan::LinkedFile& file : files)
     for (const std::string_view path : file.names) {
       const auto slash = path.rfind('/');
-      const auto folder = slash == path.npos ? "." : path.substr(0, slash);
-      auto known = folders.find(folder);
-      if (known == folders.end()) known = folders.emplace(folder, block.copy(folder)).first;
+      const auto directory = slash == path.npos ? "." : path.substr(0, slash);
+      auto known = directories.find(directory);
+      if (known == directories.end())
+        known = directories.emplace(directory, block.copy(directory)).first;
       const auto place = first.at(i++);
-      block.link(place, &child::LinkedName::folder, known->second);
+      block.link(place, &child::LinkedName::directory, known->second);
       block.text(place, &child::LinkedName::name, path.substr(slash == path.npos ? 0 : slash + 1));
       block[place].inode = file.file.inode;
       block[place].is_first = path == file.names.front();
@@ -71,7 +72,9 @@ struct PayloadPacker {
   Placed<child::Step> step;
   bool privileged;
 
-  void operator()(const plan::mount::Directory& folder) const { block[step].mode = folder.mode; }
+  void operator()(const plan::mount::Directory& directory) const {
+    block[step].mode = directory.mode;
+  }
   void operator()(const plan::mount::Symlink&) const {}  // the text is the source
   void operator()(const plan::mount::File& file) const {
     block[step].mode = file.mode;
@@ -81,7 +84,7 @@ struct PayloadPacker {
     pack_source(bind.source);
     // For an ordinary user submounts are locked to their parent: cloning it without them fails with
     // EINVAL, mount_namespaces(7).
-    block[step].recursive = bind.recursive || (bind.source.is_folder && !privileged);
+    block[step].recursive = bind.recursive || (bind.source.is_directory && !privileged);
   }
   void operator()(const plan::mount::Layered& layered) const {
     pack_source(layered.source);
@@ -102,7 +105,7 @@ struct PayloadPacker {
 
  private:
   void pack_source(const plan::HostSource& source) const {
-    block[step].is_folder = source.is_folder;
+    block[step].is_directory = source.is_directory;
     block[step].device = source.device;
     block[step].inode = source.inode;
   }
@@ -169,7 +172,7 @@ std::uint64_t rights_of(const Mount& mount, std::uint64_t handled) {
     case MountKind::symlink:
     case MountKind::file:
     case MountKind::mask_file:
-    case MountKind::mask_folder:
+    case MountKind::mask_directory:
     case MountKind::read_only:
     case MountKind::pinned:
     case MountKind::content:
@@ -197,7 +200,7 @@ std::vector<Rule> landlock_rules(const plan::Plan& plan) {
       continue;
     }
     if (const auto* bind = mount.as<plan::mount::Bind>();
-        bind != nullptr && !bind->source.is_folder)
+        bind != nullptr && !bind->source.is_directory)
       rights &= landlock::kRightsOfFile;
     rules.push_back({mount.target, rights});
   }
@@ -256,13 +259,13 @@ void pack_affinity(Program& program, const std::vector<int>& cpus) {
 }
 
 void pack_disk(Block& block, Placed<Program> program, const plan::Plan& plan,
-               const DiskPlace* folder) {
+               const DiskPlace* directory) {
   block.text(program, &Program::scratch_size, std::to_string(plan.budgets.disk.count));
   block.text(program, &Program::scratch_inodes, std::to_string(plan.budgets.disk_files));
-  if (folder == nullptr) return;
-  block.text(program, &Program::scratch_folder, folder->path);
-  block[program].scratch_device = folder->device;
-  block[program].scratch_inode = folder->inode;
+  if (directory == nullptr) return;
+  block.text(program, &Program::scratch_directory, directory->path);
+  block[program].scratch_device = directory->device;
+  block[program].scratch_inode = directory->inode;
 }
 
 void pack_facts(Program& program, const plan::Plan& plan, const PackRequest& request) {

@@ -133,14 +133,14 @@ int make_second_wall(const Program& program) {
                                  landlock::ruleset_size(program.landlock_abi), 0U)));
   for (std::size_t i = 0; i < program.landlock_rule_count; ++i) {
     const LandlockRule& rule = program.landlock_rules[i];
-    const int folder = ::open(rule.path.get(), O_PATH | O_CLOEXEC);
-    if (folder < 0 && errno == ENOENT)
+    const int directory = ::open(rule.path.get(), O_PATH | O_CLOEXEC);
+    if (directory < 0 && errno == ENOENT)
       continue;  // a rule grants; without its path there is nothing to grant
-    must(program, Stage::landlock, i + 1, folder);
-    const landlock::PathBeneath beneath{rule.rights, folder};
+    must(program, Stage::landlock, i + 1, directory);
+    const landlock::PathBeneath beneath{rule.rights, directory};
     must(program, Stage::landlock, i + 1,
          call(SYS_landlock_add_rule, ruleset, landlock::kPathBeneath, &beneath, 0U));
-    ::close(folder);
+    ::close(directory);
   }
   return ruleset;
 }

@@ -12,9 +12,9 @@ namespace sbx::spawn {
 /// How PID 1 enters its control group: the clone puts it there (cgroup v2), or it moves itself as
 /// its first action (v1).
 struct Placement {
-  int folder = -1;         ///< for CLONE_INTO_CGROUP
+  int directory = -1;      ///< for CLONE_INTO_CGROUP
   std::vector<int> joins;  ///< files to write "0" to
-  /// Of a call, in place of `folder`: moves its init, which waits for that. The holder may not
+  /// Of a call, in place of `directory`: moves its init, which waits for that. The holder may not
   /// clone into a group of the host's: its own cgroup namespace doesn't show that,
   /// cgroup_namespaces(7).
   std::function<Status(pid_t init)> move;

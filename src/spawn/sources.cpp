@@ -113,7 +113,7 @@ Result<Source> prepare(const Mount& mount, IdMaps& maps) {
   Source source{.tree = SBX_TRY(detach(mount))};
   if (!mount.host_source()->needs_idmap || SBX_TRY(idmap(mount, source.tree.get(), maps)))
     return source;
-  if (!mount.host_source()->is_folder)
+  if (!mount.host_source()->is_directory)
     return Source{.content = SBX_TRY(content_of(mount)), .by_content = true};
   if (mount.read_only && open_to_all(source.tree.get())) return source;  // readable without a map
   const bool copied_instead = mount.kind() == MountKind::overlay && !mount.read_only;

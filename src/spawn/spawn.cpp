@@ -181,12 +181,12 @@ std::vector<Expected> messages_of(const SpawnRequest& request) {
 /// The private disk in a directory, as the child gets it. Root's directories can't be reached by
 /// the sandbox's uid: the child gets the mount itself.
 Result<UniqueFd> disk_tree(const Disk& disk, const MappedIdentity& identity) {
-  if (disk.folder == nullptr || !identity.changes_ids) return UniqueFd();
-  UniqueFd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, disk.folder->path.c_str(),
+  if (disk.directory == nullptr || !identity.changes_ids) return UniqueFd();
+  UniqueFd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, disk.directory->path.c_str(),
                                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
   if (!tree.valid())
-    return fail_errno(ErrorKind::setup, "no-disk-folder",
-                      "cannot use '" + disk.folder->path + "' as the private disk");
+    return fail_errno(ErrorKind::setup, "no-disk-directory",
+                      "cannot use '" + disk.directory->path + "' as the private disk");
   return tree;
 }
 
@@ -277,7 +277,7 @@ Status Spawning::Build::clone() {
            {.role = request_.role,
             .network = request_.network,
             .sources = sources,
-            .disk = request_.disk.folder,
+            .disk = request_.disk.directory,
             .waits_for_copies = static_cast<bool>(request_.disk.fill),
             .list_processes = !host::lists_processes() && SBX_TRY(passes(fault_, Stage::processes)),
             .window = window_of(request_.plan)});
@@ -300,7 +300,7 @@ Status Spawning::Build::clone() {
     return fail(Error{.kind = ErrorKind::setup,
                       .code = "setup-clone",
                       .message = "set-up stage 'clone' was left out"});
-  clone_ = SBX_TRY(clone_child(request_.plan, start, placement.folder));
+  clone_ = SBX_TRY(clone_child(request_.plan, start, placement.directory));
   request_.stamp("clone");
   return {};
 }

@@ -52,7 +52,7 @@ struct Sandbox {
 using FillFunction = std::function<Status(int scratch)>;
 
 struct Disk {
-  const DiskPlace* folder = nullptr;        ///< null: a tmpfs
+  const DiskPlace* directory = nullptr;     ///< null: a tmpfs
   FillFunction fill{};                      ///< empty: nothing is copied
   std::function<void(pid_t pid)> cloned{};  ///< told of PID 1 before it does anything; may be empty
 };

@@ -63,7 +63,7 @@ struct Settings {
   /// empty.
   std::string outer_events;
   bool disk_is_host_too = false;       ///< writes to the host count against `disk`
-  bool disk_in_folder = false;         ///< `Watched::scratch` is a directory on a real file system
+  bool disk_in_directory = false;      ///< `Watched::scratch` is a directory on a real file system
   bool disk_begins_with_copy = false;  ///< a directory with unknown files
   /// Files of exactly `file_size` that the run itself put on the disk.
   std::uint64_t full_files_at_start = 0;

@@ -75,10 +75,10 @@ std::string plain_sentence(const Settings& settings, Budget budget) {
 }
 
 std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
-  if (settings.disk_in_folder && seen.disk_files_met)
+  if (settings.disk_in_directory && seen.disk_files_met)
     return "more than " + std::to_string(settings.budgets.disk_files) +
            " files on the private disk (limits.disk_files)";
-  if (settings.disk_in_folder && seen.disk_met)
+  if (settings.disk_in_directory && seen.disk_met)
     return "disk budget of " + describe(settings.budgets.disk) + " reached, " +
            describe(Bytes{seen.disk_peak}) + " on the private disk (limits.disk)";
   const bool written_over = settings.disk_is_host_too && seen.written > settings.budgets.disk.count;

@@ -36,11 +36,11 @@ Status check_names(const std::vector<std::string>& paths) {
 }
 
 /// The directory that what a path names is in; of `dir/.`, whose contents arrive, `dir`.
-std::string folder_around(std::string_view path) {
+std::string directory_around(std::string_view path) {
   const bool is_content = root_name(path).empty();
   while (path.size() > 1 && (path.ends_with('/') || path.ends_with("/."))) path.remove_suffix(1);
   const std::string whole(path);
-  return is_content ? whole : workspace::folder_of(whole);
+  return is_content ? whole : workspace::directory_of(whole);
 }
 
 /// Rules for what arrives: only what was asked for, and none of the names that make the host run
@@ -49,7 +49,7 @@ class Gate {
  public:
   explicit Gate(const Receiving& what) : what_(what) {
     for (const std::string& path : what.paths)
-      asked_.push_back({.name = root_name(path), .folder = folder_around(path)});
+      asked_.push_back({.name = root_name(path), .directory = directory_around(path)});
   }
 
   std::string reason_against(const Frame& frame) const {
@@ -62,21 +62,21 @@ class Gate {
     const std::string on_host = (what_.place == "/" ? "" : what_.place) + "/" + path;
     if (std::ranges::find(what_.policy_files, on_host) != what_.policy_files.end())
       return "a policy file";
-    const FileType type = frame.kind == FrameKind::directory ? FileType::folder
+    const FileType type = frame.kind == FrameKind::directory ? FileType::directory
                           : frame.kind == FrameKind::link    ? FileType::link
                                                              : FileType::file;
-    auto guard = workspace::reason_to_protect(asked->folder, path, type);
+    auto guard = workspace::reason_to_protect(asked->directory, path, type);
     if (guard.empty()) guard = workspace::reason_to_protect(what_.place, path, type);
     const bool is_named =
         std::ranges::any_of(asked_, [&](const Asked& each) { return each.name == path; });
-    if (guard.empty() || (is_named && type != FileType::folder)) return {};
+    if (guard.empty() || (is_named && type != FileType::directory)) return {};
     return workspace::protected_words(guard, "the file itself must be named");
   }
 
  private:
   struct Asked {
-    std::string name;    ///< under which it arrives
-    std::string folder;  ///< the directory that it is in
+    std::string name;       ///< under which it arrives
+    std::string directory;  ///< the directory that it is in
   };
   const Receiving& what_;
   std::vector<Asked> asked_;
@@ -190,14 +190,14 @@ Result<Unpacked> receive_files(int from, int target, const Receiving& what) {
   struct stat facts{};
   if (::fstat(target, &facts) != 0)
     return fail_errno(ErrorKind::host, "cannot-put", "cannot look at the directory of --out");
-  SBX_TRY(workspace::lock_folder(target, what.waiting));
+  SBX_TRY(workspace::lock_directory(target, what.waiting));
   const Gate gate(what);
   Reader reader(from, what.passed);
   Unpacker unpacker(
       reader,
       {.trust = Trust::none,
-       .open_folder =
-           [target](const std::string& path) { return workspace::open_folder(target, path); },
+       .open_directory =
+           [target](const std::string& path) { return workspace::open_directory(target, path); },
        .owner = workspace::owner_in(facts),
        .umask = sys::file_mode_mask(),
        .limits = what.limits,

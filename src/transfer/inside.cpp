@@ -53,21 +53,21 @@ struct Target {
 
 /// Makes each directory of a path that is missing; here links may be followed, they are the
 /// sandbox's own.
-Result<UniqueFd> make_folders(const std::string& path) {
-  const UniqueFd folder = SBX_TRY(held::open_or_make_path(path, 0755));
-  return held::open_again(folder.get(), O_RDONLY | O_DIRECTORY);
+Result<UniqueFd> make_directories(const std::string& path) {
+  const UniqueFd directory = SBX_TRY(held::open_or_make_path(path, 0755));
+  return held::open_again(directory.get(), O_RDONLY | O_DIRECTORY);
 }
 
 Result<Target> open_target(const std::string& path) {
   struct stat facts{};
-  const bool is_folder = ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
-  if (is_folder || path.ends_with('/') || root_name(path).empty())
-    return Target{.root = SBX_TRY(make_folders(path)), .name = {}};
+  const bool is_directory = ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
+  if (is_directory || path.ends_with('/') || root_name(path).empty())
+    return Target{.root = SBX_TRY(make_directories(path)), .name = {}};
   const auto slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "."
-                             : slash == 0               ? "/"
-                                                        : path.substr(0, slash);
-  return Target{.root = SBX_TRY(make_folders(folder)), .name = root_name(path)};
+  const std::string directory = slash == std::string::npos ? "."
+                                : slash == 0               ? "/"
+                                                           : path.substr(0, slash);
+  return Target{.root = SBX_TRY(make_directories(directory)), .name = root_name(path)};
 }
 
 /// Gives what arrives the name that was asked for.
@@ -108,16 +108,16 @@ int put(const std::string& path) {
   Reader reader(STDIN_FILENO);
   const int root = target->root.get();
   Unpacker unpacker(
-      reader,
-      {.trust = Trust::archive,
-       .open_folder = [root](const std::string& folder) { return open_folder(root, folder); },
-       .name_of = Renaming(target->name),
-       .refused =
-           [&](const std::string& name, int errno_value) {
-             if (refused.size() < kMostRefused)
-               refused.push_back(
-                   fault(path_at(path, target->name, name), Reason::cannot_write, errno_value));
-           }});
+      reader, {.trust = Trust::archive,
+               .open_directory =
+                   [root](const std::string& directory) { return open_directory(root, directory); },
+               .name_of = Renaming(target->name),
+               .refused =
+                   [&](const std::string& name, int errno_value) {
+                     if (refused.size() < kMostRefused)
+                       refused.push_back(fault(path_at(path, target->name, name),
+                                               Reason::cannot_write, errno_value));
+                   }});
   const Unpacked done = unpacker.run();
   for (const Frame& each : refused)
     if (!writer.put(each)) return kFailed;
@@ -147,7 +147,7 @@ int get(std::uint64_t max_bytes, std::uint64_t max_depth, const char* place,
   return writer.put(end) && writer.flush() && sum.failures == 0 ? kDone : kFailed;
 }
 
-Frame listed(int folder, const std::string& entry, const std::string& name,
+Frame listed(int directory, const std::string& entry, const std::string& name,
              const struct stat& facts) {
   Frame frame{.kind = FrameKind::listed,
               .type = workspace::type_of(facts.st_mode),
@@ -157,7 +157,7 @@ Frame listed(int folder, const std::string& entry, const std::string& name,
               .name = name};
   if (!S_ISLNK(facts.st_mode)) return frame;
   std::array<char, PATH_MAX> text{};
-  const ssize_t size = ::readlinkat(folder, entry.c_str(), text.data(), text.size());
+  const ssize_t size = ::readlinkat(directory, entry.c_str(), text.data(), text.size());
   if (size > 0) frame.text.assign(text.data(), static_cast<std::size_t>(size));
   return frame;
 }
@@ -174,13 +174,13 @@ Status list(Writer& writer, const std::string& typed, bool& failed) {
     if (::lstat(path.c_str(), &facts) != 0) return refuse(typed, errno);
     return writer.put(listed(AT_FDCWD, path, root_name(path), facts));
   }
-  const auto folder = sys::open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
-  if (!folder) return refuse(typed, folder.error().errno_value);
-  const auto names = workspace::read_names(folder->get());
+  const auto directory = sys::open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+  if (!directory) return refuse(typed, directory.error().errno_value);
+  const auto names = workspace::read_names(directory->get());
   if (!names) return refuse(typed, names.error().errno_value);
   for (const std::string& name : *names) {
-    if (::fstatat(folder->get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
-      SBX_TRY(writer.put(listed(folder->get(), name, name, facts)));
+    if (::fstatat(directory->get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
+      SBX_TRY(writer.put(listed(directory->get(), name, name, facts)));
     else if (errno != ENOENT)
       SBX_TRY(refuse(name, errno));
   }

@@ -24,8 +24,8 @@ std::uint64_t depth_of(std::string_view path) {
   return static_cast<std::uint64_t>(std::ranges::count(path, '/'));
 }
 
-std::string join(const std::string& folder, const std::string& name) {
-  return folder.empty() ? name : folder + "/" + name;
+std::string join(const std::string& directory, const std::string& name) {
+  return directory.empty() ? name : directory + "/" + name;
 }
 
 bool is_special(mode_t mode) {
@@ -52,7 +52,7 @@ ssize_t read_start(int file, std::span<char> block) {
 
 }  // namespace
 
-Result<UniqueFd> open_folder(int root, const std::string& path) {
+Result<UniqueFd> open_directory(int root, const std::string& path) {
   UniqueFd at = SBX_TRY(sys::open_at(root, ".", O_PATH | O_DIRECTORY));
   for (std::size_t begin = 0; path != "." && begin <= path.size();) {
     const std::size_t slash = std::min(path.find('/', begin), path.size());
@@ -110,18 +110,19 @@ Status Packer::send_tree(const std::string& path, const std::string& name) {
   while (!waiting.empty()) {
     const std::string below = std::move(waiting.back());
     waiting.pop_back();
-    SBX_TRY(send_folder(tree.get(), below, name, waiting));
+    SBX_TRY(send_directory(tree.get(), below, name, waiting));
   }
   return {};
 }
 
 /// `below`: in the tree; `name`: of the tree in the archive.
-Status Packer::send_folder(int tree, const std::string& below, const std::string& name,
-                           std::vector<std::string>& waiting) {
+Status Packer::send_directory(int tree, const std::string& below, const std::string& name,
+                              std::vector<std::string>& waiting) {
   const std::string path = below == "." ? name : join(name, below);
-  const auto folder = open_folder(tree, below);
-  const auto names = folder ? workspace::read_names(folder->get())
-                            : Result<std::vector<std::string>>(std::unexpected(folder.error()));
+  const auto directory = open_directory(tree, below);
+  const auto names = directory
+                         ? workspace::read_names(directory->get())
+                         : Result<std::vector<std::string>>(std::unexpected(directory.error()));
   if (!names)
     return leave(path.empty() ? "." : path, Reason::cannot_read,
                  static_cast<std::uint32_t>(names.error().errno_value));
@@ -129,21 +130,21 @@ Status Packer::send_folder(int tree, const std::string& below, const std::string
     return leave(path, Reason::too_deep);
   const std::size_t first = waiting.size();
   for (const std::string& each : *names)
-    SBX_TRY(send_entry(folder->get(), each, join(path, each),
+    SBX_TRY(send_entry(directory->get(), each, join(path, each),
                        below == "." ? each : join(below, each), waiting));
   std::reverse(waiting.begin() + static_cast<std::ptrdiff_t>(first), waiting.end());
   return {};
 }
 
-Status Packer::send_entry(int folder, const std::string& entry, const std::string& path,
+Status Packer::send_entry(int directory, const std::string& entry, const std::string& path,
                           const std::string& below, std::vector<std::string>& waiting) {
   if (path.size() > kLongestName) return leave(path, Reason::too_long);
   struct stat facts{};
-  if (::fstatat(folder, entry.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0)
+  if (::fstatat(directory, entry.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0)
     return errno == ENOENT ? Status() : leave(path, Reason::cannot_read, last_errno());
   if (is_special(facts.st_mode)) return leave(path, reason_for(workspace::type_of(facts.st_mode)));
   if (S_ISLNK(facts.st_mode))
-    return send_link(folder, entry, path, facts, path.size() == below.size());
+    return send_link(directory, entry, path, facts, path.size() == below.size());
   if (S_ISDIR(facts.st_mode)) {
     if (facts.st_ino == how_.target.st_ino && facts.st_dev == how_.target.st_dev)
       return leave(path, Reason::itself);
@@ -155,7 +156,7 @@ Status Packer::send_entry(int folder, const std::string& entry, const std::strin
   }
   // Another file may have taken the name: opening a FIFO this way does not wait, and it is not
   // read.
-  const UniqueFd file(::openat(folder, entry.c_str(), kToRead));
+  const UniqueFd file(::openat(directory, entry.c_str(), kToRead));
   if (!file.valid() || ::fstat(file.get(), &facts) != 0)
     return leave(path, Reason::cannot_read, last_errno());
   if (!S_ISREG(facts.st_mode)) return leave(path, Reason::cannot_read, EAGAIN);
@@ -164,10 +165,10 @@ Status Packer::send_entry(int folder, const std::string& entry, const std::strin
 
 /// `whole_root`: the tree has no name of its own, so that its root is the place that links must not
 /// leave.
-Status Packer::send_link(int folder, const std::string& entry, const std::string& path,
+Status Packer::send_link(int directory, const std::string& entry, const std::string& path,
                          const struct stat& facts, bool whole_root) {
   std::array<char, PATH_MAX> text{};
-  const ssize_t size = ::readlinkat(folder, entry.c_str(), text.data(), text.size());
+  const ssize_t size = ::readlinkat(directory, entry.c_str(), text.data(), text.size());
   if (size <= 0) return leave(path, Reason::cannot_read, last_errno());
   const std::string_view target(text.data(), static_cast<std::size_t>(size));
   if (how_.links == Links::inside) {

@@ -50,11 +50,11 @@ class Packer {
  private:
   [[nodiscard]] Status leave(const std::string& path, Reason reason, std::uint32_t number = 0);
   [[nodiscard]] Status send_tree(const std::string& path, const std::string& name);
-  [[nodiscard]] Status send_folder(int tree, const std::string& below, const std::string& name,
-                                   std::vector<std::string>& waiting);
-  [[nodiscard]] Status send_entry(int folder, const std::string& entry, const std::string& path,
+  [[nodiscard]] Status send_directory(int tree, const std::string& below, const std::string& name,
+                                      std::vector<std::string>& waiting);
+  [[nodiscard]] Status send_entry(int directory, const std::string& entry, const std::string& path,
                                   const std::string& below, std::vector<std::string>& waiting);
-  [[nodiscard]] Status send_link(int folder, const std::string& entry, const std::string& path,
+  [[nodiscard]] Status send_link(int directory, const std::string& entry, const std::string& path,
                                  const struct stat& facts, bool whole_root);
   [[nodiscard]] Status send_file(int file, const struct stat& facts, const std::string& path);
   [[nodiscard]] Status send_small(int file, const struct stat& facts, const std::string& path);
@@ -68,6 +68,6 @@ class Packer {
 
 /// A directory beneath an open one, without following a link; by single names, as a filter may
 /// refuse openat2(2). Mounts are crossed. Errors: host.
-[[nodiscard]] Result<UniqueFd> open_folder(int root, const std::string& path);
+[[nodiscard]] Result<UniqueFd> open_directory(int root, const std::string& path);
 
 }  // namespace sbx::transfer

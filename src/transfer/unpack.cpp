@@ -57,7 +57,7 @@ Unpacked Unpacker::run() {
     done_.has_failures = true;
   }
   make_links();
-  finish_folders();
+  finish_directories();
   return std::move(done_);
 }
 
@@ -106,7 +106,7 @@ Result<bool> Unpacker::admit(const Frame& frame) {
   remembered_ += frame.name.size() + frame.text.size();
   if (remembered_ > kRemembered) return broken("too many long names");
   if (frame.kind == FrameKind::fault) return true;
-  const std::string parent = workspace::folder_of(frame.name);
+  const std::string parent = workspace::directory_of(frame.name);
   if (shut_.contains(parent)) {  // it was named when it was left out
     if (frame.kind == FrameKind::directory) shut_.insert(frame.name);
     return false;
@@ -122,10 +122,10 @@ std::string Unpacker::reason_against(const Frame& frame) const {
   if (how_.reason_against)
     if (std::string why = how_.reason_against(frame); !why.empty()) return why;
   if (how_.trust == Trust::archive) return {};
-  const std::string parent = workspace::folder_of(frame.name);
+  const std::string parent = workspace::directory_of(frame.name);
   if (parent != ".") {
     const auto above = known_.find(parent);
-    if (above == known_.end() || above->second != FileType::folder)
+    if (above == known_.end() || above->second != FileType::directory)
       return "its directory was not sent";
   }
   if (known_.contains(frame.name) || leading_.contains(frame.name))
@@ -139,29 +139,29 @@ std::string Unpacker::reason_against(const Frame& frame) const {
 }
 
 /// The directory of an entry, kept open: most entries have the one of the entry before.
-Result<int> Unpacker::folder_of(const std::string& path) {
-  const std::string folder = workspace::folder_of(path);
-  if (!open_.valid() || open_path_ != folder) {
-    open_ = SBX_TRY(open_same(folder));
-    open_path_ = folder;
-    if (cleaned_.insert(folder).second) clean(open_.get());
+Result<int> Unpacker::directory_of(const std::string& path) {
+  const std::string directory = workspace::directory_of(path);
+  if (!open_.valid() || open_path_ != directory) {
+    open_ = SBX_TRY(open_same(directory));
+    open_path_ = directory;
+    if (cleaned_.insert(directory).second) clean(open_.get());
   }
   return open_.get();
 }
 
-void Unpacker::clean(int folder) const {
+void Unpacker::clean(int directory) const {
   if (how_.trust == Trust::none)
-    workspace::remove_temporaries(folder);
+    workspace::remove_temporaries(directory);
   else
-    workspace::remove_dead_temporaries(folder);
+    workspace::remove_dead_temporaries(directory);
 }
 
 /// The host's owner of a directory may exchange those below it while a transfer lasts.
 Result<UniqueFd> Unpacker::open_same(const std::string& path) {
-  UniqueFd folder = SBX_TRY(how_.open_folder(path));
-  const auto now = held::identity_of(folder.get());
+  UniqueFd directory = SBX_TRY(how_.open_directory(path));
+  const auto now = held::identity_of(directory.get());
   const auto [first, is_new] = directories_.try_emplace(path, now.value_or(held::Identity{}));
-  if (now && first->second == *now) return folder;
+  if (now && first->second == *now) return directory;
   return fail(Error{.kind = ErrorKind::host,
                     .code = "replaced",
                     .message = "another process replaced its directory"});
@@ -169,14 +169,14 @@ Result<UniqueFd> Unpacker::open_same(const std::string& path) {
 
 Status Unpacker::take_file(const Frame& frame) {
   int ignored = 0;
-  const auto folder = folder_of(frame.name);
+  const auto directory = directory_of(frame.name);
   const std::string name = workspace::name_of(frame.name);
-  if (!folder) {
-    leave(frame.name, folder.error());
-  } else if (!is_free(*folder, frame.name)) {
+  if (!directory) {
+    leave(frame.name, directory.error());
+  } else if (!is_free(*directory, frame.name)) {
     // said
   } else if (auto file = workspace::NewFile::make(
-                 *folder, name, how_.trust == Trust::archive ? frame.mode : mode_t{0600});
+                 *directory, name, how_.trust == Trust::archive ? frame.mode : mode_t{0600});
              !file) {
     leave(frame.name, file.error());
   } else {
@@ -245,28 +245,28 @@ Result<bool> Unpacker::take_content(int file, int& errno_value) {
 
 Status Unpacker::take_directory(const Frame& frame) {
   ++directory_count_;
-  const auto folder = folder_of(frame.name);
-  if (!folder) {
-    leave(frame.name, folder.error());
+  const auto directory = directory_of(frame.name);
+  if (!directory) {
+    leave(frame.name, directory.error());
     shut_.insert(frame.name);
     return {};
   }
-  if (const Status made = make_directory(*folder, frame); !made) {
+  if (const Status made = make_directory(*directory, frame); !made) {
     leave(frame.name, made.error());
     shut_.insert(frame.name);
     return {};
   }
-  note_brought(frame, FileType::folder);
+  note_brought(frame, FileType::directory);
   return {};
 }
 
-Status Unpacker::make_directory(int folder, const Frame& frame) {
+Status Unpacker::make_directory(int directory, const Frame& frame) {
   const std::string name = workspace::name_of(frame.name);
-  const auto made = held::make_and_open(folder, name);
+  const auto made = held::make_and_open(directory, name);
   if (!made) {
     struct stat facts{};
     const bool is_there = made.error().errno_value == EEXIST &&
-                          ::fstatat(folder, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+                          ::fstatat(directory, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
                           S_ISDIR(facts.st_mode);
     return is_there ? Status() : std::unexpected(made.error());
   }
@@ -289,13 +289,13 @@ bool Unpacker::leads_to_brought(const Frame& link) const {
     ahead.insert(ahead.end(), parts.rbegin(), parts.rend());
   };
   go(link.text);
-  std::string at = workspace::folder_of(link.name);
+  std::string at = workspace::directory_of(link.name);
   for (int hops = 0; !ahead.empty();) {
     const std::string part = std::move(ahead.back());
     ahead.pop_back();
     if (part == "..") {
       if (at == ".") return false;
-      at = workspace::folder_of(at);
+      at = workspace::directory_of(at);
       continue;
     }
     const std::string next = workspace::join(at, part);
@@ -305,7 +305,7 @@ bool Unpacker::leads_to_brought(const Frame& link) const {
       continue;
     }
     const auto found = known_.find(next);
-    if (found == known_.end() || (found->second != FileType::folder && !ahead.empty()))
+    if (found == known_.end() || (found->second != FileType::directory && !ahead.empty()))
       return false;
     at = next;
   }
@@ -322,14 +322,14 @@ void Unpacker::make_links() {
       leave(link.name, "a symbolic link to something that was not brought out", false);
       continue;
     }
-    const auto folder = folder_of(link.name);
-    if (!folder) {
-      leave(link.name, folder.error());
+    const auto directory = directory_of(link.name);
+    if (!directory) {
+      leave(link.name, directory.error());
       continue;
     }
-    if (!is_free(*folder, link.name)) continue;
+    if (!is_free(*directory, link.name)) continue;
     const std::string name = workspace::name_of(link.name);
-    if (const Status done = workspace::put_link(link.text, *folder, name, how_.owner); !done)
+    if (const Status done = workspace::put_link(link.text, *directory, name, how_.owner); !done)
       leave(link.name, done.error());
     else
       note_brought(link, FileType::link);
@@ -337,24 +337,24 @@ void Unpacker::make_links() {
 }
 
 /// Last, children first: a closed directory can't be filled, and filling it moves its time.
-void Unpacker::finish_folders() {
+void Unpacker::finish_directories() {
   for (const Made& each : made_ | std::views::reverse) {
-    const auto folder = how_.open_folder(each.path);
-    if (!folder) continue;  // somebody else has taken it away
-    if (held::identity_of(folder->get()) != each.identity) {
+    const auto directory = how_.open_directory(each.path);
+    if (!directory) continue;  // somebody else has taken it away
+    if (held::identity_of(directory->get()) != each.identity) {
       leave(each.path, "another process replaced it: mode and time are not set", true, EBUSY);
       continue;
     }
-    set_time(folder->get(), each.modified);
+    set_time(directory->get(), each.modified);
     // Its owner must be able to remove it again.
-    (void)held::set_mode(folder->get(),
+    (void)held::set_mode(directory->get(),
                          (each.mode & 0777 & ~how_.umask) | 0700);  // 0700 else, which harms nobody
   }
 }
 
-bool Unpacker::is_free(int folder, const std::string& path) {
+bool Unpacker::is_free(int directory, const std::string& path) {
   struct stat facts{};
-  if (::fstatat(folder, workspace::name_of(path).c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+  if (::fstatat(directory, workspace::name_of(path).c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
       S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode))
     return true;
   leave(path,

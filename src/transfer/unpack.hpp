@@ -38,7 +38,7 @@ enum class Trust : std::uint8_t {
 struct Unpacking {
   Trust trust = Trust::none;
   /// Opens a directory that is there, by its path below the root; "." is the root.
-  std::function<Result<UniqueFd>(const std::string& path)> open_folder;
+  std::function<Result<UniqueFd>(const std::string& path)> open_directory;
   std::optional<workspace::Owner> owner{};  ///< none: the caller's
   mode_t umask = 0;                         ///< with Trust::none: of new files and directories
   workspace::OutLimits limits{};            ///< with Trust::none
@@ -85,18 +85,18 @@ class Unpacker {
   Result<bool> take_content(int file, int& errno_value);
   Status take_directory(const Frame& frame);
   void make_links();
-  void finish_folders();
+  void finish_directories();
 
   /// Counts an entry against what a hostile sender may send; false if it is left out.
   [[nodiscard]] Result<bool> admit(const Frame& frame);
   [[nodiscard]] std::string reason_against(const Frame& frame) const;
-  [[nodiscard]] Result<int> folder_of(const std::string& path);
+  [[nodiscard]] Result<int> directory_of(const std::string& path);
   /// Removes what a killed sbx left in a directory.
-  void clean(int folder) const;
+  void clean(int directory) const;
   /// Opens a directory that is there. Errors: host "replaced", another one than the first time.
   [[nodiscard]] Result<UniqueFd> open_same(const std::string& path);
   /// Makes a directory, or takes the one that is there.
-  [[nodiscard]] Status make_directory(int folder, const Frame& frame);
+  [[nodiscard]] Status make_directory(int directory, const Frame& frame);
   /// Where a link leads, in the tree that was brought. False: out of it, or nowhere.
   [[nodiscard]] bool leads_to_brought(const Frame& link) const;
 
@@ -106,7 +106,7 @@ class Unpacker {
   }
   void leave(const Frame& fault);
   /// Something else has the name: false, and it is said.
-  [[nodiscard]] bool is_free(int folder, const std::string& path);
+  [[nodiscard]] bool is_free(int directory, const std::string& path);
   void note_brought(const Frame& frame, FileType type);
 
   Reader& reader_;

@@ -64,8 +64,8 @@ template <class Struct>
 auto members(Struct& wish)
   requires std::is_same_v<std::remove_const_t<Struct>, changes::BringOutOptions>
 {
-  auto& [folder, collect, diff, apply, patterns, yes, keep] = wish;
-  return std::tie(folder, collect, diff, apply, patterns, yes, keep);
+  auto& [directory, collect, diff, apply, patterns, yes, keep] = wish;
+  return std::tie(directory, collect, diff, apply, patterns, yes, keep);
 }
 
 // To JSON and back. Transferred as CBOR (RFC 8949), whose strings may be bytes.

@@ -24,8 +24,8 @@
 namespace sbx::workspace {
 namespace {
 
-bool is_folder(const Change& change) {
-  return change.type == FileType::folder;
+bool is_directory(const Change& change) {
+  return change.type == FileType::directory;
 }
 
 bool is_gone(const Error& error) {
@@ -38,7 +38,7 @@ bool same_time(const timespec& one, const timespec& other) {
 
 /// A name on the host: its directory, and the file that has the name.
 struct Spot {
-  int folder = -1;
+  int directory = -1;
   std::string name;
   bool exists = false;
   struct stat facts{};
@@ -50,7 +50,7 @@ class Application {
       : copy_(copy),
         links_(links),
         how_(std::move(how)),
-        notes_(Notes::begin(how_.state_folder,
+        notes_(Notes::begin(how_.state_directory,
                             copy.stored ? Notes::Content::elsewhere : Notes::Content::here_only)),
         staging_(copy, notes_) {}
 
@@ -62,7 +62,7 @@ class Application {
   Applied run(const Selection& selection) {
     for (const Left& each : selection.left) spared_.insert(each.path);
     const std::vector<Change>& changes = selection.changes;
-    open_folders(changes);
+    open_directories(changes);
     plan(changes);
     if (may_go_on()) stage();
     if (may_go_on()) {
@@ -70,7 +70,7 @@ class Application {
       replace_all();
       set_modes_of_files();
       remove_all();
-      set_modes_of_folders();
+      set_modes_of_directories();
     } else {
       leave_rest(applied_.stopped ? "interrupted before it was its turn"
                                   : "nothing was applied, because something can't be written");
@@ -92,9 +92,9 @@ class Application {
   // --- what is to be done
 
   /// Directories that the program opened: what follows is written to them.
-  void open_folders(const std::vector<Change>& changes) {
+  void open_directories(const std::vector<Change>& changes) {
     for (const Change& each : changes)
-      if (each.change == ChangeKind::mode && is_folder(each) && (each.mode & 0300) == 0300 &&
+      if (each.change == ChangeKind::mode && is_directory(each) && (each.mode & 0300) == 0300 &&
           !stops())
         (void)set_mode(each);  // reported at the end
   }
@@ -167,7 +167,7 @@ class Application {
     if (static_cast<std::uint64_t>(spot.facts.st_size) != change.bytes ||
         (spot.facts.st_mode & 0777) != (change.mode & 0777))
       return false;
-    const auto here = open_file(spot.folder, spot.name);
+    const auto here = open_file(spot.directory, spot.name);
     const auto content = open_content(copy_, change);
     return here && content && same_content(here->get(), content->get(), spot.facts.st_size);
   }
@@ -196,14 +196,14 @@ class Application {
     const Stays& file = stays(*step.change, to);
     if (!file.identity || file.links > names + file.added) return false;
     const Spot spot = SBX_TRY(look(to));
-    const auto opened = held::open_name(spot.folder, spot.name, O_PATH);
+    const auto opened = held::open_name(spot.directory, spot.name, O_PATH);
     if (!opened || held::identity_of(opened->get()) != file.identity) return false;
     return staging_.add_name(*step.change, opened->get());
   }
 
   void look_at(Step& step) {
     const Change& change = *step.change;
-    if (conflicting_.contains(folder_of(change.path)) && change.change == ChangeKind::created)
+    if (conflicting_.contains(directory_of(change.path)) && change.change == ChangeKind::created)
       return conflict(step, "its directory is not what it was on the host");
     auto spot = look(change.path);
     if (!spot) {
@@ -222,7 +222,7 @@ class Application {
       return done(step);
     }
     if (why) return conflict(step, *why);
-    if (change.change == ChangeKind::created && is_folder(change)) {
+    if (change.change == ChangeKind::created && is_directory(change)) {
       if (is_there && S_ISDIR(step.before.st_mode)) return done(step);  // its mode comes last
       note_new(change);
     }
@@ -235,33 +235,34 @@ class Application {
   }
 
   void note_new(const Change& change) {
-    if (is_folder(change)) new_.insert(change.path);
+    if (is_directory(change)) new_.insert(change.path);
   }
   [[nodiscard]] bool is_in_new(const std::string& path) const {
-    return new_.contains(folder_of(path));
+    return new_.contains(directory_of(path));
   }
 
   /// Its directory is kept open: most changes have that of the change before.
   Result<Spot> look(const std::string& path) {
     const LayerPath place = place_of(copy_, path);
-    const std::string folder = folder_of(place.path);
-    if (!open_.valid() || open_layer_ != place.layer || open_path_ != folder) {
-      open_ = SBX_TRY(open_folder(place.layer->lower.get(), folder));
+    const std::string directory = directory_of(place.path);
+    if (!open_.valid() || open_layer_ != place.layer || open_path_ != directory) {
+      open_ = SBX_TRY(open_directory(place.layer->lower.get(), directory));
       open_layer_ = place.layer;
-      open_path_ = folder;
-      if (const Status same = check_same(folder_of(path), open_.get()); !same) {
+      open_path_ = directory;
+      if (const Status same = check_same(directory_of(path), open_.get()); !same) {
         open_.reset();
         return std::unexpected(same.error());
       }
     }
-    Spot spot{.folder = open_.get(), .name = name_of(place.path)};
-    spot.exists = ::fstatat(spot.folder, spot.name.c_str(), &spot.facts, AT_SYMLINK_NOFOLLOW) == 0;
+    Spot spot{.directory = open_.get(), .name = name_of(place.path)};
+    spot.exists =
+        ::fstatat(spot.directory, spot.name.c_str(), &spot.facts, AT_SYMLINK_NOFOLLOW) == 0;
     return spot;
   }
 
   /// Another user's directory may hold another one under this name than a moment ago.
-  Status check_same(const std::string& path, int folder) {
-    const auto now = held::identity_of(folder);
+  Status check_same(const std::string& path, int directory) {
+    const auto now = held::identity_of(directory);
     const auto first = directories_.try_emplace(path, now.value_or(held::Identity{})).first;
     if (now && first->second == *now) return {};
     return fail(Error{.kind = ErrorKind::host,
@@ -281,14 +282,14 @@ class Application {
   /// A directory in place of the file that goes, or the other way round, from an earlier
   /// application.
   [[nodiscard]] bool is_replaced_already(const Step& step) const {
-    return S_ISDIR(step.before.st_mode) != is_folder(*step.change) &&
+    return S_ISDIR(step.before.st_mode) != is_directory(*step.change) &&
            is_replaced(step.change->path);
   }
   /// The path or a directory above it is deleted and made anew as something else.
   [[nodiscard]] bool is_in_replaced(std::string path) const {
     while (!replaced_.empty() && path != ".") {
       if (is_replaced(path)) return true;
-      path = folder_of(path);
+      path = directory_of(path);
     }
     return false;
   }
@@ -296,17 +297,18 @@ class Application {
   /// What stands against a change; nothing when it can be done.
   [[nodiscard]] std::optional<const char*> conflict_of(const Step& step) const {
     const Change& change = *step.change;
-    const bool is_folder_now = step.exists && S_ISDIR(step.before.st_mode);
+    const bool is_directory_now = step.exists && S_ISDIR(step.before.st_mode);
     switch (change.change) {
       case ChangeKind::deleted:
-        if (is_folder(change) && !is_folder_now) return "it is no directory on the host now";
-        if (is_folder(change)) return std::nullopt;
-        if (is_folder_now) return "a directory on the host now";
+        if (is_directory(change) && !is_directory_now) return "it is no directory on the host now";
+        if (is_directory(change)) return std::nullopt;
+        if (is_directory_now) return "a directory on the host now";
         break;
       case ChangeKind::created:
-        if (!step.exists || (is_folder_now && is_folder(change))) return std::nullopt;
-        if (is_replaced(change.path) && is_folder_now != is_folder(change)) return std::nullopt;
-        if (is_folder(change)) return "something else is there on the host";
+        if (!step.exists || (is_directory_now && is_directory(change))) return std::nullopt;
+        if (is_replaced(change.path) && is_directory_now != is_directory(change))
+          return std::nullopt;
+        if (is_directory(change)) return "something else is there on the host";
         return "created on the host too since the run began";
       case ChangeKind::modified:
       case ChangeKind::links:
@@ -316,7 +318,7 @@ class Application {
         if (!step.exists) return "deleted on the host since the run began";
         if (type_of(step.before.st_mode) != change.type)
           return "something else is there on the host";
-        if (is_folder_now) return std::nullopt;
+        if (is_directory_now) return std::nullopt;
         break;
     }
     if (changed_on_host(copy_, change.path, step.before))
@@ -331,7 +333,7 @@ class Application {
         change.change == ChangeKind::deleted)
       return false;
     if (change.type == FileType::link) {
-      const auto here = read_link(spot.folder, spot.name);
+      const auto here = read_link(spot.directory, spot.name);
       const auto wanted = link_content(copy_, change);
       return change.change != ChangeKind::mode && here && wanted && *here == *wanted;
     }
@@ -341,7 +343,7 @@ class Application {
       return false;
     if (change.change == ChangeKind::mode) return now == wanted;
     if (static_cast<std::uint64_t>(step.before.st_size) != change.bytes) return false;
-    const auto here = open_file(spot.folder, spot.name);
+    const auto here = open_file(spot.directory, spot.name);
     const auto content = open_content(copy_, change);
     return here && content && same_content(here->get(), content->get(), step.before.st_size);
   }
@@ -379,13 +381,13 @@ class Application {
     const Change& change = *step.change;
     if (SBX_TRY(add_name(step))) return {};
     const std::optional<Owner> owner = SBX_TRY(owner_of_file(step));
-    if (is_folder(change)) return staging_.add_folder(change, owner);
+    if (is_directory(change)) return staging_.add_directory(change, owner);
     if (change.type == FileType::link)
       return staging_.add_link(change, SBX_TRY(link_content(copy_, change)), owner);
     UniqueFd source;
     if (change.change == ChangeKind::mode) {
       const Spot spot = SBX_TRY(look(change.path));
-      source = SBX_TRY(open_file(spot.folder, spot.name));
+      source = SBX_TRY(open_file(spot.directory, spot.name));
     } else {
       source = SBX_TRY(open_content(copy_, change));
     }
@@ -397,11 +399,11 @@ class Application {
   Result<bool> becomes_callers(const Step& step) {
     if (!replaces_file(step) || ::geteuid() == 0 || step.before.st_uid == ::geteuid()) return false;
     const Spot spot = SBX_TRY(look(step.change->path));
-    const auto file = held::open_name(spot.folder, spot.name, O_PATH);
+    const auto file = held::open_name(spot.directory, spot.name, O_PATH);
     return file && ::faccessat(file->get(), "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
   }
   static bool replaces_file(const Step& step) {
-    return step.exists && !is_folder(*step.change) && !S_ISDIR(step.before.st_mode);
+    return step.exists && !is_directory(*step.change) && !S_ISDIR(step.before.st_mode);
   }
 
   /// The same for all names of a file.
@@ -420,7 +422,7 @@ class Application {
     if (replaces_file(step)) return Owner{step.before.st_uid, step.before.st_gid};
     struct stat facts{};
     const Spot spot = SBX_TRY(look(step.change->path));
-    (void)::fstat(spot.folder, &facts);  // an open descriptor
+    (void)::fstat(spot.directory, &facts);  // an open descriptor
     return owner_in(facts);
   }
 
@@ -454,7 +456,7 @@ class Application {
 
   /// It came with its directory.
   void finish_in_new(Step& step) {
-    if (conflicting_.contains(folder_of(step.change->path))) {
+    if (conflicting_.contains(directory_of(step.change->path))) {
       conflict(step, "its directory is not what it was on the host");
       return;
     }
@@ -470,8 +472,8 @@ class Application {
     if (!is_as_it_was(step, *spot)) return conflict(step, "it changed on the host just now");
     const auto waiting = staging_.waiting(change);
     if (!waiting) return failed(step, waiting.error().text());
-    const held::Name place{.directory = spot->folder, .name = spot->name};
-    if (spot->exists) old_.keep(spot->folder, spot->name, spot->facts);
+    const held::Name place{.directory = spot->directory, .name = spot->name};
+    if (spot->exists) old_.keep(spot->directory, spot->name, spot->facts);
     bool is_put = false;
     if (!spot->exists) {
       is_put = held::rename_to_free(*waiting, place);
@@ -481,7 +483,7 @@ class Application {
     if (!is_put && (spot->exists || errno == EINVAL)) is_put = held::rename(*waiting, place);
     if (!is_put) return failed(step, by_errno("cannot write"));
     done(step);
-    if (!is_folder(change) && change.type != FileType::link) tell_dropped(change, mode_of(step));
+    if (!is_directory(change) && change.type != FileType::link) tell_dropped(change, mode_of(step));
     if (is_others) tell_partly(change, "applied, and yours now: it belonged to another account");
   }
 
@@ -513,10 +515,10 @@ class Application {
       return !step.is_over && step.change->change == ChangeKind::deleted && is_meant(step);
     };
     for (Step& step : steps_)
-      if (is_due(step) && !is_folder(*step.change)) remove_file(step);
+      if (is_due(step) && !is_directory(*step.change)) remove_file(step);
     (void)old_.free_all();
     for (Step& step : steps_ | std::views::reverse)
-      if (is_due(step)) remove_folder(step);
+      if (is_due(step)) remove_directory(step);
   }
 
   void remove_file(Step& step) {
@@ -525,17 +527,17 @@ class Application {
     if (!spot) return is_gone(spot.error()) ? done(step) : failed(step, spot.error().text());
     if (!spot->exists) return done(step);
     if (!is_as_it_was(step, *spot)) return conflict(step, "it changed on the host just now");
-    old_.keep(spot->folder, spot->name, spot->facts);
-    if (!held::remove_file(spot->folder, spot->name))
+    old_.keep(spot->directory, spot->name, spot->facts);
+    if (!held::remove_file(spot->directory, spot->name))
       return failed(step, by_errno("cannot delete"));
     done(step);
   }
 
-  void remove_folder(Step& step) {
+  void remove_directory(Step& step) {
     if (stops()) return leave(step, "interrupted before it was its turn");
     const auto spot = look(step.change->path);
     if (!spot) return is_gone(spot.error()) ? done(step) : failed(step, spot.error().text());
-    if (!spot->exists || held::remove_directory(spot->folder, spot->name)) return done(step);
+    if (!spot->exists || held::remove_directory(spot->directory, spot->name)) return done(step);
     if (errno == ENOTEMPTY || errno == EEXIST) return leave_filled(step, *spot);
     failed(step, by_errno("cannot delete"));
   }
@@ -544,13 +546,14 @@ class Application {
   /// meant.
   void leave_filled(Step& step, const Spot& spot) {
     const std::string& path = step.change->path;
-    const auto folder = open_folder(spot.folder, spot.name);
-    const auto entries = folder ? read_folder(folder->get()) : std::unexpected(folder.error());
+    const auto directory = open_directory(spot.directory, spot.name);
+    const auto entries =
+        directory ? read_directory(directory->get()) : std::unexpected(directory.error());
     if (!entries || entries->empty()) return conflict(step, "the directory is not empty");
     const auto stays = [&](const auto& entry) {
       return spared_.contains(path + "/" + entry.name) ||
              (copy_.hidden &&
-              copy_.hidden->hides(copy_.folder + "/" + path, entry.name) != nullptr);
+              copy_.hidden->hides(copy_.directory + "/" + path, entry.name) != nullptr);
     };
     const auto other = std::ranges::find_if_not(*entries, stays);
     if (other != entries->end())
@@ -572,14 +575,14 @@ class Application {
         continue;
       }
       // The deletion of the same name stands before it.
-      if (is_folder(change) && i > 0 && exchange(steps_[i - 1], step)) continue;
+      if (is_directory(change) && i > 0 && exchange(steps_[i - 1], step)) continue;
       const std::string inside = change.path + "/";
       remove([&](const Step& other) {
         return other.change->path == change.path || other.change->path.starts_with(inside);
       });
       step.exists = false;
       put(step);
-      if (step.is_over && is_folder(change) && !is_put(change)) conflicting_.insert(change.path);
+      if (step.is_over && is_directory(change) && !is_put(change)) conflicting_.insert(change.path);
     }
   }
 
@@ -591,7 +594,7 @@ class Application {
         !is_as_it_was(deleted, *spot))
       return false;
     const auto waiting = staging_.waiting(*created.change);
-    if (!waiting || !held::exchange(*waiting, {.directory = spot->folder, .name = spot->name}))
+    if (!waiting || !held::exchange(*waiting, {.directory = spot->directory, .name = spot->name}))
       return false;
     done(deleted);
     done(created);
@@ -606,7 +609,7 @@ class Application {
 
   void set_modes_of_files() {
     for (Step& step : steps_) {
-      if (step.is_over || step.change->change != ChangeKind::mode || is_folder(*step.change))
+      if (step.is_over || step.change->change != ChangeKind::mode || is_directory(*step.change))
         continue;
       if (stops()) return leave(step, "interrupted before it was its turn");
       settle(step, set_mode(*step.change));
@@ -614,11 +617,11 @@ class Application {
   }
 
   /// Last, children first: one may close the directory that others are written to.
-  void set_modes_of_folders() {
+  void set_modes_of_directories() {
     open_.reset();
     for (Step& step : steps_ | std::views::reverse) {
       const Change& change = *step.change;
-      if (!is_folder(change)) continue;
+      if (!is_directory(change)) continue;
       if (change.change == ChangeKind::mode && !step.is_over) {
         if (stops()) return leave(step, "interrupted before it was its turn");
         settle(step, set_mode(change));
@@ -647,7 +650,8 @@ class Application {
     } else {
       const auto spot = look(change.path);
       if (!spot) return refusal(spot.error().text());
-      if (auto file = held::open_name(spot->folder, spot->name, O_PATH)) opened = std::move(*file);
+      if (auto file = held::open_name(spot->directory, spot->name, O_PATH))
+        opened = std::move(*file);
       wanted = expected(change.path, spot->facts);
     }
     struct stat facts{};
@@ -692,12 +696,12 @@ class Application {
   }
   void conflict(Step& step, std::string why) {
     step.is_over = true;
-    if (is_folder(*step.change)) conflicting_.insert(step.change->path);
+    if (is_directory(*step.change)) conflicting_.insert(step.change->path);
     applied_.conflicts.push_back({.path = step.change->path, .why = std::move(why)});
   }
   void failed(Step& step, std::string why) {
     step.is_over = true;
-    if (is_folder(*step.change)) conflicting_.insert(step.change->path);
+    if (is_directory(*step.change)) conflicting_.insert(step.change->path);
     applied_.left.push_back({.path = step.change->path, .why = std::move(why), .failed = true});
   }
   void leave(Step& step, std::string why) {
@@ -706,9 +710,9 @@ class Application {
   }
   void leave_rest(const char* why) {
     for (Step& step : steps_) {
-      const bool is_mode_of_folder =
-          step.change->change == ChangeKind::mode && is_folder(*step.change);
-      if (!step.is_over && (!is_mode_of_folder || !may_go_on())) leave(step, why);
+      const bool is_mode_of_directory =
+          step.change->change == ChangeKind::mode && is_directory(*step.change);
+      if (!step.is_over && (!is_mode_of_directory || !may_go_on())) leave(step, why);
     }
   }
   void tell_partly(const Change& change, std::string why) {
@@ -762,8 +766,9 @@ bool Applied::is_incomplete() const {
 
 Result<Applied> apply(const Copy& copy, const Selection& selection, const Applying& how) {
   if (copy.layers.empty() || !copy.layers.front().lower.valid()) return Applied{};
-  const int folder = copy.layers.front().lower.get();
-  if (const Status locked = lock_folder(folder, {.begins = how.waits, .stop = how.stop}); !locked) {
+  const int directory = copy.layers.front().lower.get();
+  if (const Status locked = lock_directory(directory, {.begins = how.waits, .stop = how.stop});
+      !locked) {
     if (locked.error().code != "stopped") return std::unexpected(locked.error());
     Applied nothing{.left = selection.left, .stopped = true};
     for (const Change& each : selection.changes)
@@ -771,12 +776,12 @@ Result<Applied> apply(const Copy& copy, const Selection& selection, const Applyi
     return nothing;
   }
   SBX_TRY(check_in_place(copy));  // after the wait, which may have been long
-  std::vector<std::string> leftovers = remove_leftovers(how.state_folder);
+  std::vector<std::string> leftovers = remove_leftovers(how.state_directory);
   Applied applied = Application(copy, selection.links, how).run(selection);
-  (void)::flock(folder, LOCK_UN);  // closing it would do the same
+  (void)::flock(directory, LOCK_UN);  // closing it would do the same
   applied.left.insert(applied.left.begin(), selection.left.begin(), selection.left.end());
   std::erase_if(leftovers,
-                [&](const std::string& path) { return !path.starts_with(copy.folder + "/"); });
+                [&](const std::string& path) { return !path.starts_with(copy.directory + "/"); });
   applied.leftovers = std::move(leftovers);
   return applied;
 }

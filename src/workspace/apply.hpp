@@ -28,7 +28,7 @@ struct Applied {
 struct Applying {
   std::function<void()> waits;  ///< called before waiting for another sbx that applies there
   std::function<bool()> stop;   ///< asked before each change: true leaves the rest undone
-  std::string state_folder;     ///< where leftovers.hpp notes; empty: nothing is noted
+  std::string state_directory;  ///< where leftovers.hpp notes; empty: nothing is noted
 };
 
 /// All new content is written beside its place first; then it takes its names, and then comes what

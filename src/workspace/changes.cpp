@@ -22,9 +22,9 @@ bool is_whiteout(const struct stat& facts) {
 
 /// A directory that replaces the one below it. The kernel escapes this name for programs inside, so
 /// they can't set it (Documentation/filesystems/overlayfs.rst, "userxattr").
-bool is_opaque(int folder) {
+bool is_opaque(int directory) {
   char value = 0;
-  return ::fgetxattr(folder, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
+  return ::fgetxattr(directory, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
 }
 
 /// One layer against the directory below it. Directories wait in a list and are opened by their
@@ -33,7 +33,7 @@ class Comparison {
  public:
   Comparison(const Layer& layer, const Copy& copy, std::size_t most, ChangeSet& found)
       : layer_(layer),
-        folder_(copy.folder),
+        directory_(copy.directory),
         hidden_(*copy.hidden),
         began_(copy.started),
         untouched_before_(layer.is_whole ? copy.filled : layer.linked_at),
@@ -50,7 +50,7 @@ class Comparison {
       note(".", ChangeKind::mode, upper);
     waiting_.push_back({".", has_lower, layer_.is_whole});
     while (!waiting_.empty()) {
-      const Folder next = std::move(waiting_.back());
+      const Directory next = std::move(waiting_.back());
       waiting_.pop_back();
       compare(next);
     }
@@ -60,7 +60,7 @@ class Comparison {
   }
 
  private:
-  struct Folder {
+  struct Directory {
     std::string path;
     bool has_lower = false;
     bool replaces = false;  ///< what it does not have is gone, not shown from below
@@ -69,7 +69,7 @@ class Comparison {
   /// The names that the program saw in a directory of the host: all but the hidden ones.
   struct Below {
     UniqueFd lower;
-    PrivateFolder veil;
+    PrivateDirectory veil;
     std::string path;  ///< on the host
   };
   struct Before {
@@ -80,9 +80,9 @@ class Comparison {
   Below open_below(const std::string& path) const {
     Below below{.path = path == "." ? layer_.source : layer_.source + "/" + path};
     if (layer_.lower.valid())
-      if (auto opened = open_folder(layer_.lower.get(), path)) below.lower = std::move(*opened);
+      if (auto opened = open_directory(layer_.lower.get(), path)) below.lower = std::move(*opened);
     if (layer_.veil.valid())
-      if (auto opened = open_private_folder(layer_.veil.get(), path))
+      if (auto opened = open_private_directory(layer_.veil.get(), path))
         below.veil = std::move(*opened);
     return below;
   }
@@ -146,25 +146,26 @@ class Comparison {
     found_.unread.push_back({join(layer_.prefix, path), error.text()});
   }
 
-  void compare(const Folder& folder) {
-    const auto upper = open_private_folder(layer_.upper.get(), folder.path);
-    if (!upper) return unread(folder.path, upper.error());
-    auto entries = read_folder(upper->get());
-    if (!entries) return unread(folder.path, entries.error());
-    const Below below = folder.has_lower ? open_below(folder.path) : Below{.path = on_host(folder)};
-    const bool replaces = folder.replaces || is_opaque(upper->get());
+  void compare(const Directory& directory) {
+    const auto upper = open_private_directory(layer_.upper.get(), directory.path);
+    if (!upper) return unread(directory.path, upper.error());
+    auto entries = read_directory(upper->get());
+    if (!entries) return unread(directory.path, entries.error());
+    const Below below =
+        directory.has_lower ? open_below(directory.path) : Below{.path = on_host(directory)};
+    const bool replaces = directory.replaces || is_opaque(upper->get());
     for (const Entry& entry : *entries) {
-      const std::string path = join(folder.path, entry.name);
+      const std::string path = join(directory.path, entry.name);
       if (is_hidden(below, entry.name))
         keep(path, entry.facts);
       else
         one(path, entry.facts, look_below(below, entry.name), replaces);
     }
-    if (replaces && below.lower.valid()) note_missing(folder.path, below, *entries);
+    if (replaces && below.lower.valid()) note_missing(directory.path, below, *entries);
   }
 
-  [[nodiscard]] std::string on_host(const Folder& folder) const {
-    return folder.path == "." ? layer_.source : layer_.source + "/" + folder.path;
+  [[nodiscard]] std::string on_host(const Directory& directory) const {
+    return directory.path == "." ? layer_.source : layer_.source + "/" + directory.path;
   }
 
   /// What the program made under a hidden name is its own.
@@ -181,14 +182,14 @@ class Comparison {
       if (before != nullptr) gone(path, *before);
       return;
     }
-    const bool is_folder = S_ISDIR(now.st_mode);
-    const bool was_folder = before != nullptr && S_ISDIR(before->st_mode);
-    if (is_folder) waiting_.push_back({path, was_folder, replaces});
+    const bool is_directory = S_ISDIR(now.st_mode);
+    const bool was_directory = before != nullptr && S_ISDIR(before->st_mode);
+    if (is_directory) waiting_.push_back({path, was_directory, replaces});
     if (before == nullptr && std::ranges::binary_search(layer_.made, path)) {
-      if (is_folder) made_.push_back({path, now});
+      if (is_directory) made_.push_back({path, now});
       return;
     }
-    const bool is_exchanged = is_folder != was_folder && before != nullptr;
+    const bool is_exchanged = is_directory != was_directory && before != nullptr;
     if (is_exchanged) gone(path, *before);
     const auto change = is_exchanged ? ChangeKind::created : change_of(path, now, seen);
     if (change) note(path, *change, now);
@@ -236,7 +237,7 @@ class Comparison {
   /// Names below that a replacing directory does not have.
   void note_missing(const std::string& path, const Below& below,
                     const std::vector<Entry>& present) {
-    const auto before = read_folder(below.lower.get());
+    const auto before = read_directory(below.lower.get());
     if (!before) return unread(path, before.error());
     for (const Entry& entry : *before)
       if (!std::ranges::binary_search(present, entry.name, {}, &Entry::name) &&
@@ -254,19 +255,19 @@ class Comparison {
     if (began_.tv_sec != 0 &&
         std::pair(changed.tv_sec, changed.tv_nsec) > std::pair(began_.tv_sec, began_.tv_nsec))
       return false;
-    if (type != FileType::file && type != FileType::folder) return true;
-    const int wanted = type == FileType::folder ? R_OK | X_OK : R_OK;
+    if (type != FileType::file && type != FileType::directory) return true;
+    const int wanted = type == FileType::directory ? R_OK | X_OK : R_OK;
     return ::faccessat(below.lower.get(), entry.name.c_str(), wanted,
                        AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
   }
 
   /// A directory that sbx made counts as a change if it holds files of the program.
   void note_made() {
-    for (const Entry& folder : made_) {
-      const std::string inside = join(layer_.prefix, folder.name) + "/";
+    for (const Entry& directory : made_) {
+      const std::string inside = join(layer_.prefix, directory.name) + "/";
       const bool is_used = std::ranges::any_of(
           found_.changes, [&](const Change& each) { return each.path.starts_with(inside); });
-      if (is_used) note(folder.name, ChangeKind::created, folder.facts);
+      if (is_used) note(directory.name, ChangeKind::created, directory.facts);
     }
   }
 
@@ -278,7 +279,7 @@ class Comparison {
   /// Names whose file is another one than on the host have changed too.
   void note_links() {
     const auto is_fixed = [&](const std::string& path) {
-      return !reason_to_protect(folder_, in_workspace(path), FileType::file).empty();
+      return !reason_to_protect(directory_, in_workspace(path), FileType::file).empty();
     };
     Links links;
     for (const SeenFile* each : names_.relate(links, found_.linked_files, is_fixed))
@@ -293,36 +294,36 @@ class Comparison {
   void gone(const std::string& path, const struct stat& facts) {
     note_gone(path, facts);
     if (!S_ISDIR(facts.st_mode)) return;
-    std::vector<std::string> folders{path};
-    while (!folders.empty()) {
-      const std::string folder = std::move(folders.back());
-      folders.pop_back();
-      const Below below = open_below(folder);
+    std::vector<std::string> directories{path};
+    while (!directories.empty()) {
+      const std::string directory = std::move(directories.back());
+      directories.pop_back();
+      const Below below = open_below(directory);
       if (!below.lower.valid()) {
-        unread(folder, Error{.message = "can't be looked into"});
+        unread(directory, Error{.message = "can't be looked into"});
         continue;
       }
-      const auto entries = read_folder(below.lower.get());
+      const auto entries = read_directory(below.lower.get());
       if (!entries) {
-        unread(folder, entries.error());
+        unread(directory, entries.error());
         continue;
       }
       for (const Entry& entry : *entries) {
         if (is_hidden(below, entry.name) || !was_shown(below, entry)) continue;
-        note_gone(join(folder, entry.name), entry.facts);
-        if (S_ISDIR(entry.facts.st_mode)) folders.push_back(join(folder, entry.name));
+        note_gone(join(directory, entry.name), entry.facts);
+        if (S_ISDIR(entry.facts.st_mode)) directories.push_back(join(directory, entry.name));
       }
     }
   }
 
   const Layer& layer_;
-  const std::string& folder_;  ///< the workspace
+  const std::string& directory_;  ///< the workspace
   const plan::DenyRules& hidden_;
   timespec began_;
   timespec untouched_before_;
   std::size_t most_;
   ChangeSet& found_;
-  std::vector<Folder> waiting_;
+  std::vector<Directory> waiting_;
   std::vector<Entry> made_;  ///< directories that sbx made; the names are paths
   LinkedNames names_;
 };

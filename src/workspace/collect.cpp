@@ -29,7 +29,7 @@ class Collector {
   void take(const Change& change) {
     const bool has_content =
         change.change == ChangeKind::created || change.change == ChangeKind::modified;
-    if (!has_content || change.type == FileType::folder) return;
+    if (!has_content || change.type == FileType::directory) return;
     if (what_.patterns.empty()) {
       if (change.change != ChangeKind::created || change.type != FileType::file) return;
     } else if (!matches_any(what_.patterns, change.path)) {
@@ -60,10 +60,10 @@ class Collector {
   [[nodiscard]] std::string reason_against(const Change& change) const {
     if (change.type != FileType::file) return std::string(describe(change.type));
     if (has_temporary_name(change.path)) return kTemporaryName;
-    const std::string on_host = join(copy_.folder, change.path);
+    const std::string on_host = join(copy_.directory, change.path);
     if (std::ranges::find(what_.policy_files, on_host) != what_.policy_files.end())
       return "a policy file of this run";
-    const auto guard = reason_to_protect(copy_.folder, change.path, change.type);
+    const auto guard = reason_to_protect(copy_.directory, change.path, change.type);
     if (!guard.empty() && !is_named(what_.patterns, change.path))
       return protected_words(guard, "--collect must name it");
     return reason_beyond(what_.limits, sum_, change.path, change.bytes);
@@ -71,12 +71,12 @@ class Collector {
 
   Status bring(const Change& change) {
     const UniqueFd source = SBX_TRY(open_content(copy_, change));
-    const std::string path = folder_of(change.path);
-    const UniqueFd folder = SBX_TRY(make_folder(target_, path, owner_));
-    if (cleaned_.insert(path).second) remove_temporaries(folder.get());
+    const std::string path = directory_of(change.path);
+    const UniqueFd directory = SBX_TRY(make_directory(target_, path, owner_));
+    if (cleaned_.insert(path).second) remove_temporaries(directory.get());
     const std::string name = name_of(change.path);
-    return put_file(source.get(), folder.get(), name,
-                    mode_in_place(folder.get(), name, change.mode, umask_), owner_);
+    return put_file(source.get(), directory.get(), name,
+                    mode_in_place(directory.get(), name, change.mode, umask_), owner_);
   }
 
   void leave(const Change& change, std::string why, bool failed = false) {
@@ -108,17 +108,17 @@ bool make_last(const std::string& path) {
 
 }  // namespace
 
-Result<UniqueFd> prepare_target(const std::string& folder) {
+Result<UniqueFd> prepare_target(const std::string& directory) {
   const auto refused = [&](int errno_value, const std::string& why = {},
                            const std::string& hint = {}) {
     return fail(Error{.kind = ErrorKind::usage,
                       .code = "out-unusable",
-                      .message = "cannot bring files out to \"" + folder + "\"" + why,
+                      .message = "cannot bring files out to \"" + directory + "\"" + why,
                       .errno_value = errno_value,
                       .hint = hint});
   };
   std::string path =
-      folder;  // with a slash at its end a link would be followed, path_resolution(7)
+      directory;  // with a slash at its end a link would be followed, path_resolution(7)
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (!make_last(path) && errno != EEXIST) return refused(errno);
   struct stat facts{};
@@ -145,7 +145,7 @@ Result<Collected> collect(const Copy& copy, const ChangeSet& changes, int target
   struct stat facts{};
   if (::fstat(target, &facts) != 0)
     return fail_errno(ErrorKind::host, "cannot-put", "cannot look at the directory of --out");
-  SBX_TRY(lock_folder(target, what.waiting));
+  SBX_TRY(lock_directory(target, what.waiting));
   Collector collector(copy, target, what, owner_in(facts));
   for (const Change& change : changes.changes) collector.take(change);
   Collected collected = collector.result();

@@ -26,7 +26,7 @@ struct Collected {
 };
 
 /// Opens the directory; makes it when only its last part is missing. Errors: usage.
-[[nodiscard]] Result<UniqueFd> prepare_target(const std::string& folder);
+[[nodiscard]] Result<UniqueFd> prepare_target(const std::string& directory);
 
 /// Copies each created or modified file that a pattern matches. What can't be, or may not be, is in
 /// `left` with the reason; no failure of one file keeps back another. Errors: host.

@@ -31,11 +31,12 @@ bool is_empty_workspace(const Mount& mount) {
 }
 
 /// "b/c" of /a/b/c below /a; "." of /a itself; nothing outside.
-std::optional<std::string> below(const std::string& path, const std::string& folder) {
-  if (path == folder) return ".";
-  if (path.size() <= folder.size() || !path.starts_with(folder) || path[folder.size()] != '/')
+std::optional<std::string> below(const std::string& path, const std::string& directory) {
+  if (path == directory) return ".";
+  if (path.size() <= directory.size() || !path.starts_with(directory) ||
+      path[directory.size()] != '/')
     return std::nullopt;
-  return path.substr(folder.size() + 1);
+  return path.substr(directory.size() + 1);
 }
 
 /// A file that lost names since the start and nothing else: an application that was killed took
@@ -70,10 +71,10 @@ std::vector<std::string> made_in(const plan::Plan& plan, const std::string& targ
   for (const Mount& mount : plan.mounts) {
     auto name = below(mount.target, target);
     const auto* file = mount.as<plan::mount::File>();
-    if (name && file != nullptr && !is_as_made(upper, *name, *file)) *name = folder_of(*name);
+    if (name && file != nullptr && !is_as_made(upper, *name, *file)) *name = directory_of(*name);
     while (name && *name != ".") {
       names.push_back(*name);
-      *name = folder_of(*name);
+      *name = directory_of(*name);
     }
   }
   if (auto name = below(plan.working_directory, target)) names.push_back(std::move(*name));
@@ -108,8 +109,8 @@ Status check_in_place(const Copy& copy) {
   for (const Layer& layer : copy.layers) {
     if (!layer.lower.valid()) continue;
     const std::string path = !layer.source.empty() ? layer.source
-                             : layer.prefix == "." ? copy.folder
-                                                   : join(copy.folder, layer.prefix);
+                             : layer.prefix == "." ? copy.directory
+                                                   : join(copy.directory, layer.prefix);
     const auto there = sys::open_resolved(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW,
                                           RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
     struct stat now{};
@@ -147,16 +148,17 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
     if (over == nullptr && !is_empty_workspace(mount)) continue;
     UniqueFd below_it;
     if (over != nullptr) below_it = std::move(*lower++);
-    if (copy.layers.empty()) copy.folder = mount.target;
-    const auto prefix = below(mount.target, copy.folder);
+    if (copy.layers.empty()) copy.directory = mount.target;
+    const auto prefix = below(mount.target, copy.directory);
     if (!prefix) continue;
     Layer layer{.source = over != nullptr ? over->source.path : mount.target,
                 .is_whole = mount.kind() == MountKind::copy,
                 .prefix = *prefix};
     const std::string own = over != nullptr ? plan::place_on_disk(*over) : "";
-    layer.upper = SBX_TRY(open_private_folder(scratch, over != nullptr ? own + private_disk::kUpper
-                                                                       : private_disk::kWorkspace))
-                      .release();
+    layer.upper =
+        SBX_TRY(open_private_directory(scratch, over != nullptr ? own + private_disk::kUpper
+                                                                : private_disk::kWorkspace))
+            .release();
     layer.made = made_in(plan, mount.target, layer.upper.get());
     if (over != nullptr) {
       layer.linked = over->linked;
@@ -167,7 +169,7 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
         layer.linked_at = marker.st_ctim;
     }
     if (over != nullptr && !over->veils.empty())
-      layer.veil = SBX_TRY(open_private_folder(scratch, own + private_disk::kVeil)).release();
+      layer.veil = SBX_TRY(open_private_directory(scratch, own + private_disk::kVeil)).release();
     layer.lower = std::move(below_it);
     copy.is_overlay |= over != nullptr;
     copy.layers.push_back(std::move(layer));

@@ -59,8 +59,8 @@ struct Stored {
 };
 
 struct Copy {
-  std::unique_ptr<DiskFolder> disk;  ///< null: a tmpfs
-  std::string folder;                ///< the workspace, on the host
+  std::unique_ptr<DiskDirectory> disk;  ///< null: a tmpfs
+  std::string directory;                ///< the workspace, on the host
   std::vector<Layer> layers;
   timespec
       started{};  ///< on the clock by which file systems stamp: what changed later is a conflict

@@ -34,7 +34,7 @@ constexpr const char* kFiles = "files";
 std::unexpected<Error> no_disk(const std::string& state, const char* what) {
   return fail(
       Error{.kind = ErrorKind::host,
-            .code = "no-disk-folder",
+            .code = "no-disk-directory",
             .message = std::string("cannot keep the private disk in '") + state + "': " + what,
             .errno_value = errno,
             .hint = "set HOME, or XDG_STATE_HOME below it, to a directory of yours on a disk; "
@@ -42,12 +42,12 @@ std::unexpected<Error> no_disk(const std::string& state, const char* what) {
 }
 
 /// Opens a directory that belongs to the caller and is closed to others.
-Result<UniqueFd> open_own_disk(int folder, const std::string& name) {
-  UniqueFd opened = SBX_TRY(sys::open_at(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+Result<UniqueFd> open_own_disk(int directory, const std::string& name) {
+  UniqueFd opened = SBX_TRY(sys::open_at(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   struct stat facts{};
   if (::fstat(opened.get(), &facts) != 0 || facts.st_uid != ::geteuid())
     return fail(Error{.kind = ErrorKind::host,
-                      .code = "no-disk-folder",
+                      .code = "no-disk-directory",
                       .message = "'" + name + "' belongs to somebody else"});
   return opened;
 }
@@ -66,56 +66,57 @@ UniqueFd take_lock(int disks, const std::string& name) {
   return lock;
 }
 
-bool can_hold_overlays(int folder) {
+bool can_hold_overlays(int directory) {
   struct statfs facts{};
-  return ::fstatfs(folder, &facts) == 0 && facts.f_type != OVERLAYFS_SUPER_MAGIC &&
-         ::fsetxattr(folder, "user.sbx", "1", 1, 0) == 0 && ::fremovexattr(folder, "user.sbx") == 0;
+  return ::fstatfs(directory, &facts) == 0 && facts.f_type != OVERLAYFS_SUPER_MAGIC &&
+         ::fsetxattr(directory, "user.sbx", "1", 1, 0) == 0 &&
+         ::fremovexattr(directory, "user.sbx") == 0;
 }
 
-bool can_hold_whiteouts(int folder) {
-  return held::make_whiteout(folder, "hidden") && held::remove_file(folder, "hidden");
+bool can_hold_whiteouts(int directory) {
+  return held::make_whiteout(directory, "hidden") && held::remove_file(directory, "hidden");
 }
 
 }  // namespace
 
-Result<DiskFolder> DiskFolder::make(const std::string& state, uid_t uid, gid_t gid) {
+Result<DiskDirectory> DiskDirectory::make(const std::string& state, uid_t uid, gid_t gid) {
   errno = 0;
   if (state.empty()) return no_disk("~/.local/state/sbx", "the caller has no home");
-  DiskFolder folder;
+  DiskDirectory directory;
   auto disks = open_state(state, kDisks, Missing::is_made);
   if (!disks) {
     errno = disks.error().errno_value;
     return no_disk(state, "it can't be made or belongs to somebody else");
   }
-  folder.disks_ = std::move(*disks);
-  for (int attempt = 0; attempt < 8 && !folder.lock_.valid(); ++attempt) {
-    folder.name_ = random_hex();
-    folder.lock_ = take_lock(folder.disks_.get(), folder.name_);
+  directory.disks_ = std::move(*disks);
+  for (int attempt = 0; attempt < 8 && !directory.lock_.valid(); ++attempt) {
+    directory.name_ = random_hex();
+    directory.lock_ = take_lock(directory.disks_.get(), directory.name_);
   }
-  if (!folder.lock_.valid()) return no_disk(state, "no directory can be made in it");
-  if (!held::make_directory(folder.disks_.get(), folder.name_, 0700))
+  if (!directory.lock_.valid()) return no_disk(state, "no directory can be made in it");
+  if (!held::make_directory(directory.disks_.get(), directory.name_, 0700))
     return no_disk(state, "no directory can be made in it");
-  const UniqueFd own = SBX_TRY(open_own_disk(folder.disks_.get(), folder.name_));
+  const UniqueFd own = SBX_TRY(open_own_disk(directory.disks_.get(), directory.name_));
   struct stat facts{};
   if (!held::make_directory(own.get(), kFiles, 0700))
     return no_disk(state, "no directory can be made in it");
   const UniqueFd files = SBX_TRY(open_own_disk(own.get(), kFiles));
-  folder.takes_overlays_ = can_hold_overlays(files.get());
-  folder.takes_whiteouts_ = can_hold_whiteouts(files.get());
+  directory.takes_overlays_ = can_hold_overlays(files.get());
+  directory.takes_whiteouts_ = can_hold_whiteouts(files.get());
   if (!held::set_mode(files.get(), 0755) || !held::set_owner(files.get(), uid, gid) ||
       ::fstat(files.get(), &facts) != 0)
     return no_disk(state, "it can't be given to the sandbox");
-  folder.device_ = facts.st_dev;
-  folder.inode_ = facts.st_ino;
+  directory.device_ = facts.st_dev;
+  directory.inode_ = facts.st_ino;
   std::array<char, 4096> text;
   const ssize_t length = ::readlink(("/proc/self/fd/" + std::to_string(files.get())).c_str(),
                                     text.data(), text.size());
   if (length <= 0) return no_disk(state, "its path is too long");
-  folder.path_.assign(text.data(), static_cast<std::size_t>(length));
-  return folder;
+  directory.path_.assign(text.data(), static_cast<std::size_t>(length));
+  return directory;
 }
 
-DiskFolder::DiskFolder(DiskFolder&& other) noexcept
+DiskDirectory::DiskDirectory(DiskDirectory&& other) noexcept
     : disks_(std::move(other.disks_)),
       lock_(std::move(other.lock_)),
       name_(std::exchange(other.name_, {})),
@@ -125,13 +126,13 @@ DiskFolder::DiskFolder(DiskFolder&& other) noexcept
       takes_overlays_(other.takes_overlays_),
       takes_whiteouts_(other.takes_whiteouts_) {}
 
-DiskFolder::~DiskFolder() {
+DiskDirectory::~DiskDirectory() {
   if (name_.empty() || !lock_.valid()) return;
   remove_tree(disks_.get(), name_);
   (void)held::remove_file(disks_.get(), name_ + kLockEnd);  // a sweep takes what stays
 }
 
-void DiskFolder::note_init(pid_t pid) const {
+void DiskDirectory::note_init(pid_t pid) const {
   const std::string text = std::to_string(pid);
   (void)!::pwrite(lock_.get(), text.data(), text.size(), 0);  // without it the lock alone counts
 }
@@ -161,10 +162,10 @@ bool has_live_processes(int lock) {
 
 }  // namespace
 
-void sweep_disk_folders(const std::string& state) {
+void sweep_disk_directories(const std::string& state) {
   const auto disks = open_state(state, kDisks, Missing::is_an_error);
   if (!disks) return;
-  const auto entries = read_folder(disks->get());
+  const auto entries = read_directory(disks->get());
   if (!entries) return;
   for (const Entry& entry : *entries) {
     if (!entry.name.ends_with(kLockEnd) || !S_ISREG(entry.facts.st_mode) ||
@@ -207,8 +208,8 @@ class Removal {
   }
 
   /// Opens a directory for removal, and gives its owner access first where the mode gives none.
-  static UniqueFd open(int folder, const std::string& name) {
-    const auto place = held::open_beneath(folder, name, O_PATH | O_DIRECTORY);
+  static UniqueFd open(int directory, const std::string& name) {
+    const auto place = held::open_beneath(directory, name, O_PATH | O_DIRECTORY);
     struct stat facts{};
     if (!place || ::fstat(place->get(), &facts) != 0) return UniqueFd();
     if ((facts.st_mode & S_IRWXU) != S_IRWXU)
@@ -220,16 +221,16 @@ class Removal {
  private:
   struct Level {
     std::string name;
-    UniqueFd folder;
+    UniqueFd directory;
     std::vector<std::string> inner;  ///< directories that were not empty
   };
 
-  void enter(std::string name, UniqueFd folder) {
-    Level& level = way_.emplace_back(std::move(name), std::move(folder));
-    const auto entries = read_folder(level.folder.get());
+  void enter(std::string name, UniqueFd directory) {
+    Level& level = way_.emplace_back(std::move(name), std::move(directory));
+    const auto entries = read_directory(level.directory.get());
     if (!entries) return;
     for (const Entry& entry : *entries) {
-      const int here = level.folder.get();
+      const int here = level.directory.get();
       if (!S_ISDIR(entry.facts.st_mode))
         (void)held::remove_file(here, entry.name);  // what stays keeps its directory
       else if (!held::remove_directory(here, entry.name))
@@ -238,22 +239,22 @@ class Removal {
   }
 
   void descend(const std::string& name) {
-    if (UniqueFd inner = open(way_.back().folder.get(), name); inner.valid())
+    if (UniqueFd inner = open(way_.back().directory.get(), name); inner.valid())
       enter(name, std::move(inner));
   }
 
   void leave() {
     const std::string name = std::move(way_.back().name);
     way_.pop_back();
-    if (!way_.empty()) (void)held::remove_directory(way_.back().folder.get(), name);
+    if (!way_.empty()) (void)held::remove_directory(way_.back().directory.get(), name);
   }
 
   /// rename(2) writes to a directory that it moves, so its owner needs access to it.
   void move_up(const std::string& name) {
     std::string at_top = random_hex();
     Level& here = way_.back();
-    (void)open(here.folder.get(), name);
-    if (held::rename_to_free({here.folder.get(), name}, {way_.front().folder.get(), at_top}))
+    (void)open(here.directory.get(), name);
+    if (held::rename_to_free({here.directory.get(), name}, {way_.front().directory.get(), at_top}))
       way_.front().inner.push_back(std::move(at_top));
   }
 
@@ -262,11 +263,11 @@ class Removal {
 
 }  // namespace
 
-void remove_tree(int folder, const std::string& name) {
-  UniqueFd top = Removal::open(folder, name);
+void remove_tree(int directory, const std::string& name) {
+  UniqueFd top = Removal::open(directory, name);
   if (!top.valid()) return;
   Removal(std::move(top)).run();
-  (void)held::remove_directory(folder, name);
+  (void)held::remove_directory(directory, name);
 }
 
 }  // namespace sbx::workspace

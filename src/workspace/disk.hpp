@@ -11,14 +11,14 @@
 /// A directory of the state home that serves one run as its private disk.
 namespace sbx::workspace {
 
-class DiskFolder {
+class DiskDirectory {
  public:
   /// Makes one below `state` (~/.local/state/sbx), readable for the caller only, writable for the
-  /// sandbox's ids on the host. Errors: host "no-disk-folder", with the cure.
-  [[nodiscard]] static Result<DiskFolder> make(const std::string& state, uid_t uid, gid_t gid);
-  DiskFolder(DiskFolder&& other) noexcept;
-  DiskFolder& operator=(DiskFolder&&) = delete;
-  ~DiskFolder();  ///< removes it and everything in it
+  /// sandbox's ids on the host. Errors: host "no-disk-directory", with the cure.
+  [[nodiscard]] static Result<DiskDirectory> make(const std::string& state, uid_t uid, gid_t gid);
+  DiskDirectory(DiskDirectory&& other) noexcept;
+  DiskDirectory& operator=(DiskDirectory&&) = delete;
+  ~DiskDirectory();  ///< removes it and everything in it
 
   /// Notes PID 1 of the sandbox, a process of this PID namespace, before a program starts: while
   /// its namespace lives, no sweep removes the directory.
@@ -33,7 +33,7 @@ class DiskFolder {
   [[nodiscard]] std::uint64_t inode() const { return inode_; }
 
  private:
-  DiskFolder() = default;
+  DiskDirectory() = default;
   UniqueFd disks_;  ///< the directory that holds those of all runs
   UniqueFd lock_;  ///< held as long as the run: another sbx that gets it knows that the run is dead
   std::string name_;
@@ -47,11 +47,11 @@ class DiskFolder {
 /// Removes the directories of sandboxes whose supervisor and whose processes are dead. Costs one
 /// failed open(2) where there are none. Waits up to a second for the processes of a supervisor that
 /// was killed a moment ago.
-void sweep_disk_folders(const std::string& state);
+void sweep_disk_directories(const std::string& state);
 
-/// Removes `name` in `folder` and everything below it, however deep, with 64 descriptors at most.
-/// What another process moves about meanwhile stays, or is removed; nothing outside the tree is
-/// touched.
-void remove_tree(int folder, const std::string& name);
+/// Removes `name` in `directory` and everything below it, however deep, with 64 descriptors at
+/// most. What another process moves about meanwhile stays, or is removed; nothing outside the tree
+/// is touched.
+void remove_tree(int directory, const std::string& name);
 
 }  // namespace sbx::workspace

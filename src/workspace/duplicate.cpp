@@ -87,33 +87,33 @@ class Filling {
   Status run() {
     waiting_.emplace_back(".");
     while (!waiting_.empty()) {
-      const std::string folder = std::move(waiting_.back());
+      const std::string directory = std::move(waiting_.back());
       waiting_.pop_back();
-      SBX_TRY(copy_folder(folder));
+      SBX_TRY(copy_directory(directory));
     }
     const MadeFor made(uid_, gid_);
     // Last, children first: a closed directory can't be filled, and filling moves its times.
-    for (const Folder& each : folders_ | std::views::reverse) {
-      const auto folder = open_private_folder(target_.get(), each.path);
-      if (!folder) continue;
+    for (const Directory& each : directories_ | std::views::reverse) {
+      const auto directory = open_private_directory(target_.get(), each.path);
+      if (!directory) continue;
       const timespec times[2] = {each.facts.st_atim, each.facts.st_mtim};
-      if (!held::set_times(folder->get(), times) ||
-          !held::set_mode(folder->get(), each.facts.st_mode & 01777))
+      if (!held::set_times(directory->get(), times) ||
+          !held::set_mode(directory->get(), each.facts.st_mode & 01777))
         return not_copied(path_ + "/" + each.path);
     }
     return {};
   }
 
  private:
-  struct Folder {
+  struct Directory {
     std::string path;
     struct stat facts{};
   };
 
   void leave(const std::string& path, const char* why) { left_.push_back({path, why, true}); }
 
-  Status copy_folder(const std::string& path) {
-    const auto from = open_folder(source_.get(), path);
+  Status copy_directory(const std::string& path) {
+    const auto from = open_directory(source_.get(), path);
     if (!from) {
       // A mount has a copy of its own; what the caller can't read, the sandbox can't either.
       if (from.error().errno_value == EACCES) leave(path, "can't be read");
@@ -121,8 +121,8 @@ class Filling {
     }
     struct stat facts{};
     if (::fstat(from->get(), &facts) != 0) return not_copied(path_ + "/" + path);
-    folders_.push_back({path, facts});
-    const auto entries = read_folder(from->get());
+    directories_.push_back({path, facts});
+    const auto entries = read_directory(from->get());
     if (!entries) {
       leave(path, "can't be read");
       return {};
@@ -134,7 +134,7 @@ class Filling {
 
   Result<UniqueFd> open_target(const std::string& path) {
     const MadeFor made(uid_, gid_);
-    return open_folder(target_.get(), path);
+    return open_directory(target_.get(), path);
   }
 
   /// How the veil shows a name: hidden, as other content, or not at all.
@@ -147,8 +147,8 @@ class Filling {
     return S_ISREG(facts.st_mode) ? Veiled::content : Veiled::no;
   }
 
-  Status copy_one(const std::string& folder, int from, int to, const Entry& entry) {
-    const std::string path = join(folder, entry.name);
+  Status copy_one(const std::string& directory, int from, int to, const Entry& entry) {
+    const std::string path = join(directory, entry.name);
     const Veiled veil = veiled(path);
     if (veil == Veiled::hidden) return {};
     switch (entry.facts.st_mode & S_IFMT) {
@@ -231,7 +231,7 @@ class Filling {
   bool lost_attributes_ = false;                           ///< reported once
   std::map<std::pair<dev_t, ino_t>, std::string> linked_;  ///< first names of files with several
   std::vector<std::string> waiting_;
-  std::vector<Folder> folders_;
+  std::vector<Directory> directories_;
 };
 
 }  // namespace
@@ -247,8 +247,9 @@ Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid,
     UniqueFd veil;
     {
       const MadeFor made(uid, gid);
-      target = SBX_TRY(open_folder(scratch, place + private_disk::kUpper));
-      if (!copy->veils.empty()) veil = SBX_TRY(open_folder(scratch, place + private_disk::kVeil));
+      target = SBX_TRY(open_directory(scratch, place + private_disk::kUpper));
+      if (!copy->veils.empty())
+        veil = SBX_TRY(open_directory(scratch, place + private_disk::kVeil));
     }
     SBX_TRY(Filling(copy->source.path, std::move(source), std::move(veil), std::move(target), uid,
                     gid, left)

@@ -119,8 +119,9 @@ void note_held(const Copy& copy, ChangeSet& changes) {
     const std::string path = std::move(waiting.back());
     waiting.pop_back();
     const LayerPath place = place_of(copy, path);
-    if (const auto folder = open_private_folder(place.layer->upper.get(), place.path)) {
-      for (const std::string& name : read_names(folder->get()).value_or(std::vector<std::string>()))
+    if (const auto directory = open_private_directory(place.layer->upper.get(), place.path)) {
+      for (const std::string& name :
+           read_names(directory->get()).value_or(std::vector<std::string>()))
         waiting.push_back(join(path, name));
     } else if (const auto file = open_private_file(place.layer->upper.get(), place.path)) {
       struct stat facts{};

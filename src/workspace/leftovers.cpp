@@ -21,7 +21,7 @@
 namespace sbx::workspace {
 namespace {
 
-constexpr const char* kFolder = "staged";
+constexpr const char* kDirectory = "staged";
 constexpr std::size_t kLargest = std::size_t{64} << 20;
 
 // One note ends with a zero byte, which no path has: "content elsewhere", "make PATH", "made DEVICE
@@ -78,7 +78,7 @@ bool remove_one(const Leftover& leftover, bool may_be_only_copy) {
   // A note is only text: what it names has to be what staging.cpp makes.
   if (!leftover.path.starts_with('/') || !is_temporary(name_of(leftover.path))) return true;
   const auto above =
-      sys::open_resolved(AT_FDCWD, folder_of(leftover.path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+      sys::open_resolved(AT_FDCWD, directory_of(leftover.path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
                          RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
   if (!above) return true;
   const std::string name = name_of(leftover.path);
@@ -97,36 +97,36 @@ bool remove_one(const Leftover& leftover, bool may_be_only_copy) {
 
 }  // namespace
 
-Notes Notes::begin(const std::string& state_folder, Content content) {
+Notes Notes::begin(const std::string& state_directory, Content content) {
   Notes notes;
-  notes.state_folder_ = state_folder;
+  notes.state_directory_ = state_directory;
   notes.content_ = content;
   return notes;
 }
 
 /// At the first note: an application that writes nothing new needs none.
 void Notes::open() {
-  if (std::exchange(is_open_, true) || state_folder_.empty()) return;
-  auto folder = open_state(state_folder_, kFolder, Missing::is_made);
-  if (!folder) return;
+  if (std::exchange(is_open_, true) || state_directory_.empty()) return;
+  auto directory = open_state(state_directory_, kDirectory, Missing::is_made);
+  if (!directory) return;
   name_ = random_hex();
-  file_ = UniqueFd(::openat(folder->get(), name_.c_str(),
+  file_ = UniqueFd(::openat(directory->get(), name_.c_str(),
                             O_CREAT | O_EXCL | O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file_.valid() || ::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) return;
-  folder_ = std::move(*folder);
+  directory_ = std::move(*directory);
   if (content_ == Content::elsewhere) write(std::string(kElsewhere));
 }
 
 Notes::Notes(Notes&& other) noexcept
-    : state_folder_(std::move(other.state_folder_)),
+    : state_directory_(std::move(other.state_directory_)),
       content_(other.content_),
       is_open_(other.is_open_),
-      folder_(std::move(other.folder_)),
+      directory_(std::move(other.directory_)),
       file_(std::move(other.file_)),
       name_(std::exchange(other.name_, {})) {}
 
 Notes::~Notes() {
-  if (folder_.valid()) (void)held::remove_file(folder_.get(), name_);
+  if (directory_.valid()) (void)held::remove_file(directory_.get(), name_);
 }
 
 void Notes::about_to_make(const std::string& path) {
@@ -144,23 +144,24 @@ void Notes::about_to_replace() {
 
 void Notes::leave_for_next() {
   write(std::string(kElsewhere));
-  folder_.reset();
+  directory_.reset();
 }
 
 /// Without room the application goes on: a note is of use only after a kill.
 void Notes::write(const std::string& text) {
-  if (folder_.valid())
+  if (directory_.valid())
     (void)sys::write_all(file_.get(), std::string_view(text.c_str(), text.size() + 1));
 }
 
-std::vector<std::string> remove_leftovers(const std::string& state_folder) {
+std::vector<std::string> remove_leftovers(const std::string& state_directory) {
   std::vector<std::string> stay;
-  const auto folder = state_folder.empty()
-                          ? std::unexpected(Error{})
-                          : open_state(state_folder, kFolder, Missing::is_an_error);
-  if (!folder) return stay;
-  for (const std::string& name : read_names(folder->get()).value_or(std::vector<std::string>())) {
-    const auto file = held::open_name(folder->get(), name, O_RDONLY | O_NONBLOCK);
+  const auto directory = state_directory.empty()
+                             ? std::unexpected(Error{})
+                             : open_state(state_directory, kDirectory, Missing::is_an_error);
+  if (!directory) return stay;
+  for (const std::string& name :
+       read_names(directory->get()).value_or(std::vector<std::string>())) {
+    const auto file = held::open_name(directory->get(), name, O_RDONLY | O_NONBLOCK);
     if (!file || ::flock(file->get(), LOCK_EX | LOCK_NB) != 0) continue;  // it lives
     const auto text = sys::read_all(file->get(), kLargest);
     if (!text) continue;
@@ -171,7 +172,7 @@ std::vector<std::string> remove_leftovers(const std::string& state_folder) {
       stay.push_back(each.path);
       is_done = false;
     }
-    if (is_done) (void)held::remove_file(folder->get(), name);
+    if (is_done) (void)held::remove_file(directory->get(), name);
   }
   return stay;
 }

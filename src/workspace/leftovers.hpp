@@ -19,7 +19,7 @@ class Notes {
     elsewhere,  ///< what is applied lies in a kept set or in a session
     here_only,  ///< once names are replaced, the host may have the only copy of it
   };
-  [[nodiscard]] static Notes begin(const std::string& state_folder, Content content);
+  [[nodiscard]] static Notes begin(const std::string& state_directory, Content content);
   Notes(Notes&& other) noexcept;
   Notes(const Notes&) = delete;
   Notes& operator=(const Notes&) = delete;
@@ -40,17 +40,17 @@ class Notes {
   void open();
   void write(const std::string& text);
 
-  std::string state_folder_;
+  std::string state_directory_;
   Content content_ = Content::elsewhere;
   bool is_open_ = false;
-  UniqueFd folder_;  ///< invalid: nothing is noted
+  UniqueFd directory_;  ///< invalid: nothing is noted
   UniqueFd file_;
   std::string name_;
 };
 
 /// Removes the noted directories of applications that are dead, if they are still the same. Gives
 /// the paths of those that stay, because nothing else may have what is in them.
-[[nodiscard]] std::vector<std::string> remove_leftovers(const std::string& state_folder);
+[[nodiscard]] std::vector<std::string> remove_leftovers(const std::string& state_directory);
 
 /// Removes what is in a directory that sbx made. False: something stays.
 bool remove_contents(int directory);

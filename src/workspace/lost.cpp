@@ -22,7 +22,7 @@ Lost lost_names(const plan::Plan& plan, int scratch, std::size_t most) {
   auto lowers = open_lowers(plan);
   if (!lowers) return lost;
   const auto copy = open_copy(plan, scratch, {}, std::move(*lowers));
-  if (!copy || copy->layers.empty() || copy->folder != plan.working_directory) return lost;
+  if (!copy || copy->layers.empty() || copy->directory != plan.working_directory) return lost;
   const Layer& layer = copy->layers.front();
   const auto names = read_names(layer.upper.get());
   if (!names) return lost;

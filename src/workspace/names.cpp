@@ -32,21 +32,22 @@ bool is_named(const std::vector<std::string>& patterns, std::string_view path) {
   });
 }
 
-std::string_view reason_to_protect(std::string_view folder, std::string_view path, FileType type) {
+std::string_view reason_to_protect(std::string_view directory, std::string_view path,
+                                   FileType type) {
   std::string place;
   std::string_view why;
-  std::vector<std::string> parts = plan::parts_of(folder);
+  std::vector<std::string> parts = plan::parts_of(directory);
   const std::size_t first = parts.size();
   std::ranges::move(plan::parts_of(path), std::back_inserter(parts));
   std::size_t modules = parts.size();  // where in `parts` a .git/modules is
   for (std::size_t i = 0; i < parts.size() && why.empty(); ++i) {
-    const bool is_folder = i + 1 < parts.size() || type == FileType::folder;
-    const bool begins = is_folder && plan::holds_submodules(place, parts[i]);
+    const bool is_directory = i + 1 < parts.size() || type == FileType::directory;
+    const bool begins = is_directory && plan::holds_submodules(place, parts[i]);
     if (i > modules)
       why = plan::reason_in_modules(std::span(parts).subspan(modules + 1, i - modules - 1),
-                                    parts[i], is_folder);
+                                    parts[i], is_directory);
     else if (i >= first && !begins)
-      why = plan::reason_to_guard(place, parts[i], is_folder);
+      why = plan::reason_to_guard(place, parts[i], is_directory);
     if (begins) modules = std::min(modules, i);
     place += '/';
     place += parts[i];
@@ -66,7 +67,7 @@ const char* describe(FileType type) {
   switch (type) {
     case FileType::file:
       return "a file";
-    case FileType::folder:
+    case FileType::directory:
       return "a directory";
     case FileType::link:
       return "a symbolic link";

@@ -19,9 +19,9 @@ namespace sbx::workspace {
 [[nodiscard]] bool is_named(const std::vector<std::string>& patterns, std::string_view path);
 
 /// What a program of the host does by itself with a name on `path`, a path below the directory
-/// `folder`: git runs its hooks, a shell its start files. Empty: nothing, the name is not
+/// `directory`: git runs its hooks, a shell its start files. Empty: nothing, the name is not
 /// protected.
-[[nodiscard]] std::string_view reason_to_protect(std::string_view folder, std::string_view path,
+[[nodiscard]] std::string_view reason_to_protect(std::string_view directory, std::string_view path,
                                                  FileType type);
 /// The same, as what was left out says it. `cure` says how to get it in spite of that.
 [[nodiscard]] std::string protected_words(std::string_view reason, std::string_view cure);

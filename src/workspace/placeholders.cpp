@@ -25,11 +25,12 @@ bool is_same(const struct stat& one, const struct stat& other) {
 }
 
 /// The descriptor is of what the name means now.
-bool is_current(int folder, const std::string& name, int file) {
+bool is_current(int directory, const std::string& name, int file) {
   struct stat held{};
   struct stat named{};
   return ::fstat(file, &held) == 0 &&
-         ::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same(held, named);
+         ::fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         is_same(held, named);
 }
 
 /// A file that an sbx left when it was killed is known by its content; a directory, or an empty
@@ -43,12 +44,12 @@ bool is_left_behind(const plan::PlannedPlaceholder& planned, int file) {
 
 /// The .git that the plan saw, reached without a link: its owner may have put another in its place.
 UniqueFd open_repository(const plan::PlannedPlaceholder& planned) {
-  auto folder = sys::open_resolved(AT_FDCWD, planned.folder, O_RDONLY | O_DIRECTORY,
-                                   RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+  auto directory = sys::open_resolved(AT_FDCWD, planned.directory, O_RDONLY | O_DIRECTORY,
+                                      RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
   struct stat facts{};
-  const bool is_it = folder && ::fstat(folder->get(), &facts) == 0 &&
+  const bool is_it = directory && ::fstat(directory->get(), &facts) == 0 &&
                      facts.st_dev == planned.device && facts.st_ino == planned.inode;
-  return is_it ? std::move(*folder) : UniqueFd();
+  return is_it ? std::move(*directory) : UniqueFd();
 }
 
 }  // namespace
@@ -56,14 +57,14 @@ UniqueFd open_repository(const plan::PlannedPlaceholder& planned) {
 /// Makes it if nothing is there; false if something is, or it can't be made.
 bool Placeholders::make(const plan::PlannedPlaceholder& planned, Made& made) {
   struct stat above{};
-  if (::fstat(made.folder.get(), &above) != 0) return false;
+  if (::fstat(made.directory.get(), &above) != 0) return false;
   const Owner owner{.uid = above.st_uid, .gid = above.st_gid};
-  if (planned.is_folder) {
-    auto opened = held::make_and_open(made.folder.get(), planned.name, 0755);
+  if (planned.is_directory) {
+    auto opened = held::make_and_open(made.directory.get(), planned.name, 0755);
     if (!opened) return false;
     made.lock = std::move(*opened);
   } else {
-    made.lock = UniqueFd(::openat(made.folder.get(), planned.name.c_str(),
+    made.lock = UniqueFd(::openat(made.directory.get(), planned.name.c_str(),
                                   O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
     if (!made.lock.valid()) return false;
     (void)sys::write_all(made.lock.get(), planned.content);  // an empty one is sealed as well
@@ -76,7 +77,7 @@ bool Placeholders::make(const plan::PlannedPlaceholder& planned, Made& made) {
 
 /// Opens what is there.
 bool Placeholders::open(const plan::PlannedPlaceholder& planned, Made& made) {
-  made.lock = UniqueFd(::openat(made.folder.get(), planned.name.c_str(),
+  made.lock = UniqueFd(::openat(made.directory.get(), planned.name.c_str(),
                                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   made.is_ours = made.lock.valid() && is_left_behind(planned, made.lock.get());
   return made.lock.valid();
@@ -84,40 +85,40 @@ bool Placeholders::open(const plan::PlannedPlaceholder& planned, Made& made) {
 
 Placeholders::Placeholders(plan::Plan& plan) {
   for (const plan::PlannedPlaceholder& planned : plan.placeholders) {
-    Made made{.folder = open_repository(planned), .name = planned.name, .lock = {}};
-    made.is_folder = planned.is_folder;
+    Made made{.directory = open_repository(planned), .name = planned.name, .lock = {}};
+    made.is_directory = planned.is_directory;
     bool is_there = false;
-    for (int i = 0; i < kAttempts && made.folder.valid() && !is_there; ++i) {
+    for (int i = 0; i < kAttempts && made.directory.valid() && !is_there; ++i) {
       if (!make(planned, made) && !open(planned, made)) break;
       // Another sbx may be removing it: then it is another file, or none, as soon as the lock is
       // had.
       is_there = ::flock(made.lock.get(), LOCK_SH) == 0 &&
-                 is_current(made.folder.get(), made.name, made.lock.get());
+                 is_current(made.directory.get(), made.name, made.lock.get());
     }
     if (is_there) {
       all_.push_back(std::move(made));
       continue;
     }
     struct stat facts{};
-    if (made.folder.valid() &&
-        ::fstatat(made.folder.get(), made.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
+    if (made.directory.valid() &&
+        ::fstatat(made.directory.get(), made.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
       continue;  // a link, or a file that the caller can't open: it can be sealed
     std::erase_if(plan.mounts, [&](const plan::Mount& mount) {
       return mount.target == planned.target && mount.kind() == MountKind::read_only;
     });
-    for (plan::LiveFolder& live : plan.live)
+    for (plan::LiveDirectory& live : plan.live)
       std::erase_if(live.guarded, [&](const std::string& path) {
-        return live.source + "/" + path == planned.folder + "/" + planned.name;
+        return live.source + "/" + path == planned.directory + "/" + planned.name;
       });
   }
 }
 
 void Placeholders::remove(const Made& made) {
   if (!made.is_ours || ::flock(made.lock.get(), LOCK_EX | LOCK_NB) != 0) return;
-  if (!is_current(made.folder.get(), made.name, made.lock.get())) return;
+  if (!is_current(made.directory.get(), made.name, made.lock.get())) return;
   // A directory that somebody filled meanwhile stays.
-  (void)(made.is_folder ? held::remove_directory(made.folder.get(), made.name)
-                        : held::remove_file(made.folder.get(), made.name));
+  (void)(made.is_directory ? held::remove_directory(made.directory.get(), made.name)
+                           : held::remove_file(made.directory.get(), made.name));
 }
 
 Placeholders::~Placeholders() {

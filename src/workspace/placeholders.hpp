@@ -22,11 +22,11 @@ class Placeholders {
 
  private:
   struct Made {
-    UniqueFd folder;
+    UniqueFd directory;
     std::string name;
     UniqueFd lock;
     bool is_ours = false;  ///< made by an sbx: to be removed
-    bool is_folder = false;
+    bool is_directory = false;
   };
   static bool make(const plan::PlannedPlaceholder& planned, Made& made);
   static bool open(const plan::PlannedPlaceholder& planned, Made& made);

@@ -85,17 +85,17 @@ Status copy_small(int from, int to, std::size_t size) {
 /// Removes what was made under a temporary name unless it was renamed.
 class Temporary {
  public:
-  explicit Temporary(int folder) : folder_(folder), name_(temporary_name()) {}
+  explicit Temporary(int directory) : directory_(directory), name_(temporary_name()) {}
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
   ~Temporary() {
-    if (!renamed_) (void)held::remove_file(folder_, name_);  // nothing can be done about it here
+    if (!renamed_) (void)held::remove_file(directory_, name_);  // nothing can be done about it here
   }
   [[nodiscard]] const std::string& name() const { return name_; }
   Status rename_to(const std::string& name, const Expected& expected) {
     SBX_TRY(check(name, expected));
-    const held::Name from{folder_, name_};
-    const held::Name to{folder_, name};
+    const held::Name from{directory_, name_};
+    const held::Name to{directory_, name};
     const bool to_free = expected.what == Expected::What::nothing;
     renamed_ = to_free ? held::rename_to_free(from, to) : held::rename(from, to);
     if (!renamed_ && to_free && errno == EEXIST) return replaced(name);
@@ -115,7 +115,7 @@ class Temporary {
   [[nodiscard]] Status check(const std::string& name, const Expected& expected) const {
     if (expected.what == Expected::What::anything) return {};
     struct stat now{};
-    const bool exists = ::fstatat(folder_, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool exists = ::fstatat(directory_, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0;
     if (expected.what == Expected::What::nothing) return exists ? replaced(name) : Status();
     const struct stat& was = expected.facts;
     const bool same = exists && now.st_ino == was.st_ino &&
@@ -124,21 +124,21 @@ class Temporary {
     return same ? Status() : replaced(name);
   }
 
-  int folder_;
+  int directory_;
   std::string name_;
   bool renamed_ = false;
 };
 
-std::optional<Owner> owner_in(const struct stat& folder) {
-  const bool is_shared = (folder.st_mode & (S_ISVTX | S_ISGID | S_IWGRP | S_IWOTH)) != 0;
-  if (::geteuid() != 0 || folder.st_uid == 0 || is_shared) return std::nullopt;
-  return Owner{folder.st_uid, folder.st_gid};
+std::optional<Owner> owner_in(const struct stat& directory) {
+  const bool is_shared = (directory.st_mode & (S_ISVTX | S_ISGID | S_IWGRP | S_IWOTH)) != 0;
+  if (::geteuid() != 0 || directory.st_uid == 0 || is_shared) return std::nullopt;
+  return Owner{directory.st_uid, directory.st_gid};
 }
 
-mode_t mode_in_place(int folder, const std::string& name, mode_t wanted, mode_t umask) {
+mode_t mode_in_place(int directory, const std::string& name, mode_t wanted, mode_t umask) {
   struct stat before{};
-  const bool replaces =
-      ::fstatat(folder, name.c_str(), &before, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(before.st_mode);
+  const bool replaces = ::fstatat(directory, name.c_str(), &before, AT_SYMLINK_NOFOLLOW) == 0 &&
+                        S_ISREG(before.st_mode);
   return replaces ? before.st_mode & 0777 : wanted & 0777 & ~umask;
 }
 
@@ -169,13 +169,13 @@ Status copy_content(int from, int to) {
   return {};
 }
 
-Result<UniqueFd> make_folder(int root, const std::string& path, std::optional<Owner> owner) {
-  auto folder = open_folder(root, path);
-  if (folder || folder.error().errno_value != ENOENT) return folder;
-  const UniqueFd holder = SBX_TRY(make_folder(root, folder_of(path), owner));
+Result<UniqueFd> make_directory(int root, const std::string& path, std::optional<Owner> owner) {
+  auto directory = open_directory(root, path);
+  if (directory || directory.error().errno_value != ENOENT) return directory;
+  const UniqueFd holder = SBX_TRY(make_directory(root, directory_of(path), owner));
   const std::string name = name_of(path);
   auto made = held::make_and_open(holder.get(), name, 0755);
-  if (!made && made.error().errno_value == EEXIST) return open_folder(root, path);
+  if (!made && made.error().errno_value == EEXIST) return open_directory(root, path);
   if (made && owner) SBX_TRY(give_to(made->get(), *owner, path));
   return made;
 }
@@ -200,10 +200,10 @@ NewFile::NewFile(NewFile&&) noexcept = default;
 NewFile& NewFile::operator=(NewFile&&) noexcept = default;
 NewFile::~NewFile() = default;
 
-Result<NewFile> NewFile::make(int folder, std::string name, mode_t mode) {
+Result<NewFile> NewFile::make(int directory, std::string name, mode_t mode) {
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-    auto temporary = std::make_unique<Temporary>(folder);
-    UniqueFd fd(::openat(folder, temporary->name().c_str(),
+    auto temporary = std::make_unique<Temporary>(directory);
+    UniqueFd fd(::openat(directory, temporary->name().c_str(),
                          O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!fd.valid()) break;
     if (is_kept(fd.get())) return NewFile(std::move(temporary), std::move(name), std::move(fd));
@@ -220,9 +220,9 @@ Status NewFile::finish(mode_t mode, std::optional<Owner> owner, const Expected& 
   return temporary_->rename_to(name_, expected);
 }
 
-Status put_file(int source, int folder, const std::string& name, mode_t mode,
+Status put_file(int source, int directory, const std::string& name, mode_t mode,
                 std::optional<Owner> owner, const Expected& expected) {
-  NewFile file = SBX_TRY(NewFile::make(folder, name));
+  NewFile file = SBX_TRY(NewFile::make(directory, name));
   SBX_TRY(copy_content(source, file.fd()));
   return file.finish(mode, owner, expected);
 }
@@ -230,8 +230,8 @@ Status put_file(int source, int folder, const std::string& name, mode_t mode,
 namespace {
 
 /// Only a link that is the caller's: whatever else has the name now was not made here.
-void give_link(int folder, const std::string& name, Owner owner) {
-  const auto link = held::open_name(folder, name, O_PATH);
+void give_link(int directory, const std::string& name, Owner owner) {
+  const auto link = held::open_name(directory, name, O_PATH);
   struct stat facts{};
   if (link && ::fstat(link->get(), &facts) == 0 && S_ISLNK(facts.st_mode) &&
       facts.st_uid == ::geteuid() && facts.st_nlink == 1)
@@ -240,12 +240,12 @@ void give_link(int folder, const std::string& name, Owner owner) {
 
 }  // namespace
 
-Status put_link(const std::string& text, int folder, const std::string& name,
+Status put_link(const std::string& text, int directory, const std::string& name,
                 std::optional<Owner> owner, const Expected& expected) {
-  Temporary temporary(folder);
-  if (!held::make_symlink(text, folder, temporary.name())) return refused("make the link", name);
+  Temporary temporary(directory);
+  if (!held::make_symlink(text, directory, temporary.name())) return refused("make the link", name);
   // Nobody reads the owner of a link but `ls`: one that can't be given away stays the caller's.
-  if (owner) give_link(folder, temporary.name(), *owner);
+  if (owner) give_link(directory, temporary.name(), *owner);
   return temporary.rename_to(name, expected);
 }
 
@@ -264,29 +264,30 @@ bool has_temporary_name(std::string_view path) {
   return std::ranges::any_of(plan::parts_of(path), is_temporary);
 }
 
-void remove_temporaries(int folder) {
-  const auto names = read_names(folder);
+void remove_temporaries(int directory) {
+  const auto names = read_names(directory);
   if (!names) return;  // a caller that can't list it has written nothing to it
   for (const std::string& name : *names) {
     struct stat facts{};
-    if (is_temporary(name) && ::fstatat(folder, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+    if (is_temporary(name) &&
+        ::fstatat(directory, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
         (S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode)))
-      (void)held::remove_file(folder, name);  // one that can't be removed does no harm
+      (void)held::remove_file(directory, name);  // one that can't be removed does no harm
   }
 }
 
 /// NewFile holds a lock on its file from the start. A file that has no lock for a moment after it
 /// was made is looked at by its maker once more, see is_kept().
-void remove_dead_temporaries(int folder) {
-  const auto names = read_names(folder);
+void remove_dead_temporaries(int directory) {
+  const auto names = read_names(directory);
   if (!names) return;
   for (const std::string& name : *names) {
     if (!is_temporary(name)) continue;
-    const auto file = held::open_name(folder, name, O_RDONLY);
+    const auto file = held::open_name(directory, name, O_RDONLY);
     struct stat facts{};
     if (file && ::fstat(file->get(), &facts) == 0 && S_ISREG(facts.st_mode) &&
         ::flock(file->get(), LOCK_EX | LOCK_NB) == 0)
-      (void)held::remove_file(folder, name);  // one that can't be removed does no harm
+      (void)held::remove_file(directory, name);  // one that can't be removed does no harm
   }
 }
 

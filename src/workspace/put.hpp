@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "workspace/folder_lock.hpp"
+#include "workspace/directory_lock.hpp"
 
 /// Writing into directories of the host: each file is its old or its new self at every moment, and
 /// no link is followed.
@@ -24,15 +24,15 @@ struct Owner {
 
 /// Who gets what is made in a directory; none: the caller, as if he had made it himself. Root fills
 /// a directory that is one account's alone as that account would.
-[[nodiscard]] std::optional<Owner> owner_in(const struct stat& folder);
+[[nodiscard]] std::optional<Owner> owner_in(const struct stat& directory);
 /// The permissions of a copy of `wanted`: those of the file that it replaces; of a new one, what
 /// `umask` leaves.
-[[nodiscard]] mode_t mode_in_place(int folder, const std::string& name, mode_t wanted,
+[[nodiscard]] mode_t mode_in_place(int directory, const std::string& name, mode_t wanted,
                                    mode_t umask);
 
 /// A directory beneath `root`; directories that are missing are made. Errors: host.
-[[nodiscard]] Result<UniqueFd> make_folder(int root, const std::string& path,
-                                           std::optional<Owner> owner);
+[[nodiscard]] Result<UniqueFd> make_directory(int root, const std::string& path,
+                                              std::optional<Owner> owner);
 
 /// The bytes of one open file into another, empty one; holes stay holes, and where the file system
 /// can, nothing is read. Errors: host.
@@ -52,8 +52,8 @@ class Temporary;
 /// nothing is left of it.
 class NewFile {
  public:
-  /// In `folder`, which must stay open as long as this. Errors: host.
-  [[nodiscard]] static Result<NewFile> make(int folder, std::string name, mode_t mode = 0600);
+  /// In `directory`, which must stay open as long as this. Errors: host.
+  [[nodiscard]] static Result<NewFile> make(int directory, std::string name, mode_t mode = 0600);
   NewFile(NewFile&&) noexcept;
   NewFile& operator=(NewFile&&) noexcept;
   ~NewFile();
@@ -75,11 +75,11 @@ class NewFile {
 /// where it had another owner.
 [[nodiscard]] Status give_to(int file, Owner owner, const std::string& name);
 
-/// Copies an open regular file to `name` in `folder` under a temporary name, then renames. A new
+/// Copies an open regular file to `name` in `directory` under a temporary name, then renames. A new
 /// inode with the bits of `mode` that are permissions and nothing else. Errors: host.
-[[nodiscard]] Status put_file(int source, int folder, const std::string& name, mode_t mode,
+[[nodiscard]] Status put_file(int source, int directory, const std::string& name, mode_t mode,
                               std::optional<Owner> owner, const Expected& expected = {});
-[[nodiscard]] Status put_link(const std::string& text, int folder, const std::string& name,
+[[nodiscard]] Status put_link(const std::string& text, int directory, const std::string& name,
                               std::optional<Owner> owner, const Expected& expected = {});
 
 /// ".sbx-" and 16 hexadecimal digits: what put_file and put_link write to first. A program's file
@@ -90,10 +90,10 @@ class NewFile {
 [[nodiscard]] std::string temporary_name();
 [[nodiscard]] bool has_temporary_name(std::string_view path);
 inline constexpr const char* kTemporaryName = "a name that sbx itself uses while it writes";
-/// Removes such files and links from a directory. Only while lock_folder() keeps others from
+/// Removes such files and links from a directory. Only while lock_directory() keeps others from
 /// writing.
-void remove_temporaries(int folder);
+void remove_temporaries(int directory);
 /// Removes such files from a directory without that lock: each whose maker is dead.
-void remove_dead_temporaries(int folder);
+void remove_dead_temporaries(int directory);
 
 }  // namespace sbx::workspace

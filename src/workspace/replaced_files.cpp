@@ -50,12 +50,12 @@ ReplacedFiles::~ReplacedFiles() {
   (void)::setrlimit(RLIMIT_NOFILE, &files);  // lower than it is: never refused
 }
 
-void ReplacedFiles::keep(int folder, const std::string& name, const struct stat& facts) {
+void ReplacedFiles::keep(int directory, const std::string& name, const struct stat& facts) {
   const std::uint64_t bytes = static_cast<std::uint64_t>(facts.st_blocks) * kStoredBlock;
   if (facts.st_nlink > 1 || S_ISDIR(facts.st_mode) || bytes > kMostBytes) return;
   if (files_.size() >= most_files_ || bytes > kMostBytes - bytes_) (void)free_all();
   if (most_files_ == 0) return;
-  UniqueFd file(::openat(folder, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  UniqueFd file(::openat(directory, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!file.valid()) return;
   files_.push_back(std::move(file));
   bytes_ += bytes;

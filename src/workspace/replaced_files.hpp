@@ -24,7 +24,7 @@ class ReplacedFiles {
 
   /// The file that is about to lose its name. Never fails: one that can't be kept open is freed
   /// when its name is removed.
-  void keep(int folder, const std::string& name, const struct stat& facts);
+  void keep(int directory, const std::string& name, const struct stat& facts);
   /// Frees them, several at a time. True if there were any.
   bool free_all();
 

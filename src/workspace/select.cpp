@@ -17,25 +17,25 @@ namespace {
 /// A pattern that matches a directory selects everything in it.
 bool is_meant(const std::vector<std::string>& patterns, const std::string& path) {
   if (patterns.empty() || matches_any(patterns, path)) return true;
-  const std::string folder = folder_of(path);
-  return folder != "." && is_meant(patterns, folder);
+  const std::string directory = directory_of(path);
+  return directory != "." && is_meant(patterns, directory);
 }
 
 /// Directories without which what the patterns mean has no place; the protected ones only if
 /// something in them is named.
-std::unordered_set<std::string> new_folders_above(const ChangeSet& changes,
-                                                  const std::vector<std::string>& patterns) {
-  std::unordered_set<std::string> folders;
-  if (patterns.empty()) return folders;
+std::unordered_set<std::string> new_directories_above(const ChangeSet& changes,
+                                                      const std::vector<std::string>& patterns) {
+  std::unordered_set<std::string> directories;
+  if (patterns.empty()) return directories;
   for (const Change& change : changes.changes) {
     if (change.change != ChangeKind::created || !is_meant(patterns, change.path)) continue;
     if (!reason_to_protect({}, change.path, change.type).empty() &&
         !is_named(patterns, change.path))
       continue;
-    for (std::string at = folder_of(change.path); at != "."; at = folder_of(at))
-      if (!folders.insert(at).second) break;
+    for (std::string at = directory_of(change.path); at != "."; at = directory_of(at))
+      if (!directories.insert(at).second) break;
   }
-  return folders;
+  return directories;
 }
 
 /// What was deleted by deleting a directory above it.
@@ -45,7 +45,7 @@ class Deletions {
     for (const Change& change : changes.changes) {
       if (change.change != ChangeKind::deleted) continue;
       if (!patterns.empty()) all_.insert(change.path);
-      if (change.type == FileType::folder && plan::is_dot_git(name_of(change.path)))
+      if (change.type == FileType::directory && plan::is_dot_git(name_of(change.path)))
         repositories_.insert(change.path);
     }
   }
@@ -54,7 +54,7 @@ class Deletions {
   /// would be left of it if some of it were deleted and some not.
   [[nodiscard]] std::string repository_of(const Change& change) const {
     if (repositories_.empty() || change.change != ChangeKind::deleted) return {};
-    for (std::string at = change.path; at != "."; at = folder_of(at))
+    for (std::string at = change.path; at != "."; at = directory_of(at))
       if (repositories_.contains(at)) return at;
     return {};
   }
@@ -64,10 +64,10 @@ class Deletions {
   [[nodiscard]] bool is_named(const std::vector<std::string>& patterns,
                               const Change& change) const {
     if (workspace::is_named(patterns, change.path)) return true;
-    const std::string folder = folder_of(change.path);
-    if (is_worktree(folder) && workspace::is_named(patterns, folder)) return true;
+    const std::string directory = directory_of(change.path);
+    if (is_worktree(directory) && workspace::is_named(patterns, directory)) return true;
     if (change.change != ChangeKind::deleted) return false;
-    for (std::string at = folder_of(change.path); all_.contains(at); at = folder_of(at))
+    for (std::string at = directory_of(change.path); all_.contains(at); at = directory_of(at))
       if (workspace::is_named(patterns, at)) return true;
     return false;
   }
@@ -80,7 +80,7 @@ class Deletions {
 /// Why a protected name is left out; no path: it isn't.
 Left protection_of(const Copy& copy, const Change& change, const Deletions& deletions,
                    const std::vector<std::string>& patterns) {
-  std::string_view guard = reason_to_protect(copy.folder, change.path, change.type);
+  std::string_view guard = reason_to_protect(copy.directory, change.path, change.type);
   const std::string repository = deletions.repository_of(change);
   if ((guard.empty() && repository.empty()) || deletions.is_named(patterns, change)) return {};
   std::string cure = "left out unless it is named itself";
@@ -97,7 +97,7 @@ std::string reason_against(const Copy& copy, const Change& change,
   if (change.type == FileType::fifo || change.type == FileType::socket ||
       change.type == FileType::device)
     return change.change == ChangeKind::deleted ? std::string() : describe(change.type);
-  if (std::ranges::find(policy_files, join(copy.folder, change.path)) != policy_files.end())
+  if (std::ranges::find(policy_files, join(copy.directory, change.path)) != policy_files.end())
     return "a policy file of this run";
   return {};
 }
@@ -149,7 +149,7 @@ Selection select(const Copy& copy, const ChangeSet& changes,
   Selection selection;
   for (const Left& each : changes.hidden)
     if (is_meant(patterns, each.path)) selection.left.push_back(each);
-  const std::unordered_set<std::string> needed = new_folders_above(changes, patterns);
+  const std::unordered_set<std::string> needed = new_directories_above(changes, patterns);
   const Deletions deletions(changes, patterns);
   const Worktrees worktrees(copy, changes, patterns);
   std::unordered_set<std::string> holders;
@@ -180,7 +180,7 @@ Selection select(const Copy& copy, const ChangeSet& changes,
   hold_last_copies(copy, changes, left_out, selection);
   selection.links = changes.links;
   for (auto& [path, linked] : selection.links)
-    if (std::ranges::find(policy_files, join(copy.folder, linked.to)) != policy_files.end())
+    if (std::ranges::find(policy_files, join(copy.directory, linked.to)) != policy_files.end())
       linked.to.clear();
   return selection;
 }

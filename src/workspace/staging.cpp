@@ -27,18 +27,18 @@ Result<bool> link_name(const Change& change, int file, int directory) {
 
 }  // namespace
 
-std::string Staging::folder_of_change(const Change& change) {
-  return folder_of(change.path);
+std::string Staging::directory_of_change(const Change& change) {
+  return directory_of(change.path);
 }
 
 std::optional<Owner> Staging::owner_in_new(const Change& change) const {
-  return new_.at(folder_of_change(change)).owner;
+  return new_.at(directory_of_change(change)).owner;
 }
 
 /// Kept open: most changes have the directory of the change before.
 Result<int> Staging::open_place(const Layer& layer, const Place& place) {
   if (!open_.valid() || open_layer_ != &layer || open_place_ != place.path) {
-    open_ = SBX_TRY(open_folder(layer.lower.get(), place.path));
+    open_ = SBX_TRY(open_directory(layer.lower.get(), place.path));
     open_layer_ = &layer;
     open_place_ = place.path;
     if (held::identity_of(open_.get()) != place.identity) {
@@ -51,24 +51,25 @@ Result<int> Staging::open_place(const Layer& layer, const Place& place) {
   return open_.get();
 }
 
-/// The temporary directory beside what is in `folder`, made at the first use.
-Result<Staging::Place> Staging::place_beside(const LayerPath& path, const std::string& folder) {
-  const auto known = beside_.find(folder);
+/// The temporary directory beside what is in `directory`, made at the first use.
+Result<Staging::Place> Staging::place_beside(const LayerPath& path, const std::string& directory) {
+  const auto known = beside_.find(directory);
   if (known != beside_.end()) return known->second;
-  const std::string above = folder_of(path.path);
+  const std::string above = directory_of(path.path);
   const std::string name = temporary_name();
   const std::string place = join(above, name);
-  const UniqueFd holder = SBX_TRY(open_folder(path.layer->lower.get(), above));
-  const std::string shown = join(copy_.folder, join(folder, name));
+  const UniqueFd holder = SBX_TRY(open_directory(path.layer->lower.get(), above));
+  const std::string shown = join(copy_.directory, join(directory, name));
   notes_.about_to_make(shown);
   auto made = held::make_and_open(holder.get(), name);
   if (!made) {
-    made.error().message = "cannot write to '" + (folder == "." ? copy_.folder : folder) + "'";
+    made.error().message =
+        "cannot write to '" + (directory == "." ? copy_.directory : directory) + "'";
     return fail(std::move(made).error());
   }
   const Place made_place{.path = place, .identity = held::identity_of(made->get())};
   if (made_place.identity) notes_.made(shown, *made_place.identity);
-  beside_.emplace(folder, made_place);
+  beside_.emplace(directory, made_place);
   open_ = std::move(*made);
   open_layer_ = path.layer;
   open_place_ = place;
@@ -77,20 +78,20 @@ Result<Staging::Place> Staging::place_beside(const LayerPath& path, const std::s
 
 Result<int> Staging::directory_for(const Change& change) {
   const LayerPath path = place_of(copy_, change.path);
-  const std::string folder = folder_of_change(change);
-  if (const auto inner = new_.find(folder); inner != new_.end())
+  const std::string directory = directory_of_change(change);
+  if (const auto inner = new_.find(directory); inner != new_.end())
     return open_place(*path.layer, inner->second.place);
-  return open_place(*path.layer, SBX_TRY(place_beside(path, folder)));
+  return open_place(*path.layer, SBX_TRY(place_beside(path, directory)));
 }
 
-Status Staging::add_folder(const Change& change, std::optional<Owner> owner) {
+Status Staging::add_directory(const Change& change, std::optional<Owner> owner) {
   const int directory = SBX_TRY(directory_for(change));
   const std::string name = name_of(change.path);
   const UniqueFd made = SBX_TRY(held::make_and_open(directory, name));
   if (owner) SBX_TRY(give_to(made.get(), *owner, change.path));
-  new_.emplace(change.path, NewFolder{.place = {.path = join(open_place_, name),
-                                                .identity = held::identity_of(made.get())},
-                                      .owner = owner});
+  new_.emplace(change.path, NewDirectory{.place = {.path = join(open_place_, name),
+                                                   .identity = held::identity_of(made.get())},
+                                         .owner = owner});
   return {};
 }
 
@@ -130,9 +131,10 @@ Result<bool> Staging::add_known(const Change& change, int into, std::uint64_t nu
   const auto found = known_.find(number);
   if (found == known_.end()) return false;
   const Known& first = found->second;
-  const auto folder = open_folder(place_of(copy_, first.path).layer->lower.get(), first.place.path);
-  if (!folder || held::identity_of(folder->get()) != first.place.identity) return false;
-  const auto file = held::open_name(folder->get(), name_of(first.path), O_PATH);
+  const auto directory =
+      open_directory(place_of(copy_, first.path).layer->lower.get(), first.place.path);
+  if (!directory || held::identity_of(directory->get()) != first.place.identity) return false;
+  const auto file = held::open_name(directory->get(), name_of(first.path), O_PATH);
   return file && SBX_TRY(link_name(change, file->get(), into));
 }
 
@@ -142,7 +144,7 @@ Result<bool> Staging::add_name(const Change& change, int file) {
 
 Result<held::Name> Staging::waiting(const Change& change) {
   const LayerPath path = place_of(copy_, change.path);
-  const Place place = SBX_TRY(place_beside(path, folder_of_change(change)));
+  const Place place = SBX_TRY(place_beside(path, directory_of_change(change)));
   return held::Name{.directory = SBX_TRY(open_place(*path.layer, place)),
                     .name = name_of(change.path)};
 }
@@ -155,10 +157,10 @@ std::optional<held::Identity> Staging::identity_of(const std::string& path) cons
 void Staging::clear() {
   open_.reset();
   bool is_clear = true;
-  for (const auto& [folder, place] : beside_) {
+  for (const auto& [directory, place] : beside_) {
     const std::string name = name_of(place.path);
-    const LayerPath path = place_of(copy_, join(folder, name));
-    const auto above = open_folder(path.layer->lower.get(), folder_of(place.path));
+    const LayerPath path = place_of(copy_, join(directory, name));
+    const auto above = open_directory(path.layer->lower.get(), directory_of(place.path));
     if (above && held::remove_directory(above->get(), name)) continue;
     const auto staged = above ? held::open_name(above->get(), name, O_RDONLY | O_DIRECTORY)
                               : std::unexpected(above.error());

@@ -24,10 +24,10 @@ class Staging {
 
   /// The directory of a change is itself new.
   [[nodiscard]] bool is_in_new(const Change& change) const {
-    return new_.contains(folder_of_change(change));
+    return new_.contains(directory_of_change(change));
   }
   /// `above`: who gets it. Errors: host.
-  [[nodiscard]] Status add_folder(const Change& change, std::optional<Owner> owner);
+  [[nodiscard]] Status add_directory(const Change& change, std::optional<Owner> owner);
   [[nodiscard]] Status add_link(const Change& change, const std::string& text,
                                 std::optional<Owner> owner);
   /// `source`: what it holds. `number`: names of one file have the same, other than 0, the same
@@ -54,15 +54,15 @@ class Staging {
     std::string path;  ///< below its layer
     std::optional<held::Identity> identity;
   };
-  struct NewFolder {
+  struct NewDirectory {
     Place place;  ///< where it waits
     std::optional<Owner> owner;
   };
-  static std::string folder_of_change(const Change& change);
+  static std::string directory_of_change(const Change& change);
   /// An open directory to write a change to.
   Result<int> directory_for(const Change& change);
   Result<int> open_place(const Layer& layer, const Place& place);
-  Result<Place> place_beside(const LayerPath& path, const std::string& folder);
+  Result<Place> place_beside(const LayerPath& path, const std::string& directory);
 
   const Copy& copy_;
   Notes& notes_;
@@ -73,10 +73,10 @@ class Staging {
     std::string path;  ///< its first name
     Place place;
   };
-  std::unordered_map<std::uint64_t, Known> known_;  ///< files with several names, by number
-  std::unordered_map<std::string, NewFolder> new_;  ///< by path below the workspace
-  std::unordered_map<std::string, Place> beside_;   ///< by directory: its temporary one
-  const Layer* open_layer_ = nullptr;               ///< of the directory that is open
+  std::unordered_map<std::uint64_t, Known> known_;     ///< files with several names, by number
+  std::unordered_map<std::string, NewDirectory> new_;  ///< by path below the workspace
+  std::unordered_map<std::string, Place> beside_;      ///< by directory: its temporary one
+  const Layer* open_layer_ = nullptr;                  ///< of the directory that is open
   std::string open_place_;
   UniqueFd open_;
 };

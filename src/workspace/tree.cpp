@@ -39,11 +39,11 @@ Result<std::string> text_of(int link, const std::string& path) {
 }
 
 /// O_PATH of one name. Its directory must be searchable for that moment only.
-Result<UniqueFd> step(int folder, const std::string& name) {
-  auto next = held::open_beneath(folder, name, O_PATH);
+Result<UniqueFd> step(int directory, const std::string& name) {
+  auto next = held::open_beneath(directory, name, O_PATH);
   if (next || next.error().errno_value != EACCES) return next;
-  const Lent search(folder, S_IXUSR);
-  return held::open_beneath(folder, name, O_PATH);
+  const Lent search(directory, S_IXUSR);
+  return held::open_beneath(directory, name, O_PATH);
 }
 
 /// O_PATH of a path through directories that may be closed.
@@ -86,7 +86,7 @@ bool read_block(int fd, char* block, std::size_t count, off_t at) {
 
 }  // namespace
 
-Result<UniqueFd> open_folder(int root, const std::string& path) {
+Result<UniqueFd> open_directory(int root, const std::string& path) {
   return held::open_beneath(root, path, O_RDONLY | O_DIRECTORY);
 }
 
@@ -124,30 +124,30 @@ void Lent::give_back() {
 }
 
 /// faccessat(2) searches the directory for ".": it is refused without that permission.
-PrivateFolder::PrivateFolder(UniqueFd fd) : fd_(std::move(fd)) {
+PrivateDirectory::PrivateDirectory(UniqueFd fd) : fd_(std::move(fd)) {
   if (fd_.valid() && ::faccessat(fd_.get(), ".", R_OK | X_OK, AT_EACCESS) != 0)
     lent_ = Lent(fd_.get(), kToList);
 }
 
-PrivateFolder& PrivateFolder::operator=(PrivateFolder&& other) noexcept {
+PrivateDirectory& PrivateDirectory::operator=(PrivateDirectory&& other) noexcept {
   lent_ = std::move(other.lent_);  // before the descriptor goes
   fd_ = std::move(other.fd_);
   return *this;
 }
 
-UniqueFd PrivateFolder::release() && {
+UniqueFd PrivateDirectory::release() && {
   lent_.give_back();
   return std::move(fd_);
 }
 
-Result<PrivateFolder> open_private_folder(int root, const std::string& path) {
-  auto folder = open_folder(root, path);
-  if (!folder && folder.error().errno_value == EACCES) {
+Result<PrivateDirectory> open_private_directory(int root, const std::string& path) {
+  auto directory = open_directory(root, path);
+  if (!directory && directory.error().errno_value == EACCES) {
     const UniqueFd place = SBX_TRY(walk(root, path));
-    folder = open_lent(place.get(), O_RDONLY | O_DIRECTORY, kToList);
+    directory = open_lent(place.get(), O_RDONLY | O_DIRECTORY, kToList);
   }
-  if (!folder) return std::unexpected(std::move(folder).error());
-  return PrivateFolder(std::move(*folder));
+  if (!directory) return std::unexpected(std::move(directory).error());
+  return PrivateDirectory(std::move(*directory));
 }
 
 Result<UniqueFd> open_private_file(int root, const std::string& path) {
@@ -165,8 +165,8 @@ Result<std::string> read_private_link(int root, const std::string& path) {
   return text_of(link.get(), path);
 }
 
-Result<std::vector<std::string>> read_names(int folder) {
-  UniqueFd copy(::fcntl(folder, F_DUPFD_CLOEXEC, 3));
+Result<std::vector<std::string>> read_names(int directory) {
+  UniqueFd copy(::fcntl(directory, F_DUPFD_CLOEXEC, 3));
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(copy.valid() ? ::fdopendir(copy.get()) : nullptr,
                                                    ::closedir);
   if (stream) (void)copy.release();  // closedir() closes it
@@ -181,11 +181,11 @@ Result<std::vector<std::string>> read_names(int folder) {
   return names;
 }
 
-Result<std::vector<Entry>> read_folder(int folder) {
+Result<std::vector<Entry>> read_directory(int directory) {
   std::vector<Entry> entries;
-  for (std::string& name : SBX_TRY(read_names(folder))) {
+  for (std::string& name : SBX_TRY(read_names(directory))) {
     Entry entry{.name = std::move(name)};
-    if (::fstatat(folder, entry.name.c_str(), &entry.facts, AT_SYMLINK_NOFOLLOW) == 0)
+    if (::fstatat(directory, entry.name.c_str(), &entry.facts, AT_SYMLINK_NOFOLLOW) == 0)
       entries.push_back(std::move(entry));
     else if (errno == EACCES)  // the directory can be listed, but not searched
       return fail_errno(ErrorKind::host, "cannot-read", "cannot read a directory");
@@ -201,7 +201,7 @@ Result<std::string> read_link(int root, const std::string& path) {
 FileType type_of(mode_t mode) {
   switch (mode & S_IFMT) {
     case S_IFDIR:
-      return FileType::folder;
+      return FileType::directory;
     case S_IFLNK:
       return FileType::link;
     case S_IFIFO:
@@ -220,15 +220,15 @@ bool hides_its_name(const struct stat& facts) {
   return S_ISFIFO(facts.st_mode) || (S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(0, 0));
 }
 
-std::string join(const std::string& folder, std::string_view name) {
-  if (folder == ".") return std::string(name);
-  std::string path = folder;
+std::string join(const std::string& directory, std::string_view name) {
+  if (directory == ".") return std::string(name);
+  std::string path = directory;
   path += '/';
   path += name;
   return path;
 }
 
-std::string folder_of(const std::string& path) {
+std::string directory_of(const std::string& path) {
   const auto slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }

@@ -21,7 +21,7 @@ struct Entry {
 };
 
 /// Errors: host.
-[[nodiscard]] Result<UniqueFd> open_folder(int root, const std::string& path);
+[[nodiscard]] Result<UniqueFd> open_directory(int root, const std::string& path);
 /// A regular file there, for reading. Never waits on a FIFO. Errors: host.
 [[nodiscard]] Result<UniqueFd> open_file(int root, const std::string& path);
 
@@ -46,13 +46,13 @@ class Lent {
 /// A directory on a sandbox's private disk, readable and searchable as long as this is held, even
 /// where the program's mode closes it to its owner. Then its mode is back: looking at a session
 /// changes nothing in it.
-class PrivateFolder {
+class PrivateDirectory {
  public:
-  PrivateFolder() = default;
-  explicit PrivateFolder(UniqueFd fd);
-  PrivateFolder(PrivateFolder&&) noexcept = default;
-  PrivateFolder& operator=(PrivateFolder&& other) noexcept;
-  ~PrivateFolder() = default;
+  PrivateDirectory() = default;
+  explicit PrivateDirectory(UniqueFd fd);
+  PrivateDirectory(PrivateDirectory&&) noexcept = default;
+  PrivateDirectory& operator=(PrivateDirectory&& other) noexcept;
+  ~PrivateDirectory() = default;
   [[nodiscard]] int get() const { return fd_.get(); }
   [[nodiscard]] bool valid() const { return fd_.valid(); }
   /// The descriptor, when the mode is back.
@@ -66,15 +66,15 @@ class PrivateFolder {
 /// The same of a private disk, where directories on the way may be closed too. A caller with no
 /// rights over their owner is refused. A program that runs meanwhile may move things about: nothing
 /// outside `root` is touched. Errors: host.
-[[nodiscard]] Result<PrivateFolder> open_private_folder(int root, const std::string& path);
+[[nodiscard]] Result<PrivateDirectory> open_private_directory(int root, const std::string& path);
 [[nodiscard]] Result<UniqueFd> open_private_file(int root, const std::string& path);
 [[nodiscard]] Result<std::string> read_private_link(int root, const std::string& path);
 
 /// The entries of a directory, sorted by name. Errors: host.
-[[nodiscard]] Result<std::vector<Entry>> read_folder(int folder);
+[[nodiscard]] Result<std::vector<Entry>> read_directory(int directory);
 
 /// The same without looking at each. Errors: host.
-[[nodiscard]] Result<std::vector<std::string>> read_names(int folder);
+[[nodiscard]] Result<std::vector<std::string>> read_names(int directory);
 
 /// The text of a symbolic link. Errors: host.
 [[nodiscard]] Result<std::string> read_link(int root, const std::string& path);
@@ -84,9 +84,9 @@ class PrivateFolder {
 /// copy.
 [[nodiscard]] bool hides_its_name(const struct stat& facts);
 /// "a/b" and "c" give "a/b/c"; "." and "c" give "c".
-[[nodiscard]] std::string join(const std::string& folder, std::string_view name);
+[[nodiscard]] std::string join(const std::string& directory, std::string_view name);
 /// "." for a name without a slash.
-[[nodiscard]] std::string folder_of(const std::string& path);
+[[nodiscard]] std::string directory_of(const std::string& path);
 [[nodiscard]] std::string name_of(const std::string& path);
 
 /// Same bytes: sizes are equal already. Holes are skipped, so the cost is what is really stored.

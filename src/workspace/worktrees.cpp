@@ -21,23 +21,24 @@ std::string target_of(const Copy& copy, const Change& change) {
   if (!file) return {};
   const auto text = sys::read_all(file->get(), kLongest);
   if (!text || !text->starts_with(kBegin)) return {};
-  const std::string folder = copy.folder + "/" + folder_of(change.path);
+  const std::string directory = copy.directory + "/" + directory_of(change.path);
   const std::string line = text->substr(kBegin.size(), text->find('\n') - kBegin.size());
-  const std::string target = plan::normal(plan::joined(folder, line));
-  const std::string above = copy.folder + "/";
+  const std::string target = plan::normal(plan::joined(directory, line));
+  const std::string above = copy.directory + "/";
   return target.starts_with(above) ? target.substr(above.size()) : std::string();
 }
 
 }  // namespace
 
 bool is_worktree(const std::string& path) {
-  return plan::is_repository(folder_of(path), name_of(path)) && !plan::is_dot_git(name_of(path));
+  return plan::is_repository(directory_of(path), name_of(path)) && !plan::is_dot_git(name_of(path));
 }
 
 Worktrees::Worktrees(const Copy& copy, const ChangeSet& changes,
                      const std::vector<std::string>& patterns) {
   for (const Change& each : changes.changes)
-    if (each.type == FileType::folder && is_worktree(each.path) && !is_named(patterns, each.path)) {
+    if (each.type == FileType::directory && is_worktree(each.path) &&
+        !is_named(patterns, each.path)) {
       if (each.change == ChangeKind::created) added_.insert(each.path);
       if (each.change == ChangeKind::deleted) removed_.insert(each.path);
     }
@@ -45,14 +46,15 @@ Worktrees::Worktrees(const Copy& copy, const ChangeSet& changes,
   for (const Change& each : changes.changes) {
     if (each.type != FileType::file || !plan::is_dot_git(name_of(each.path))) continue;
     const std::string target = target_of(copy, each);
-    if (added_.contains(target) || removed_.contains(target)) trees_.insert(folder_of(each.path));
+    if (added_.contains(target) || removed_.contains(target))
+      trees_.insert(directory_of(each.path));
   }
 }
 
 std::string Worktrees::holder_of(const std::string& path) const {
   std::string holder;
   if (added_.empty() && removed_.empty()) return holder;
-  for (std::string at = path; at != "."; at = folder_of(at))
+  for (std::string at = path; at != "."; at = directory_of(at))
     if (added_.contains(at) || removed_.contains(at) || trees_.contains(at)) holder = at;
   return holder;
 }

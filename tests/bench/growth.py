@@ -31,8 +31,8 @@ def listed(entries):
     return "[" + ", ".join(f'"{each}"' for each in entries) + "]"
 
 
-def shapes(folder):
-    files = folder / "files"
+def shapes(directory):
+    files = directory / "files"
     files.mkdir()
     for i in range(max(SIZES)):
         (files / f"f{i}").touch()
@@ -46,30 +46,30 @@ def shapes(folder):
     }
 
 
-def start(sbx, policy, folder):
+def start(sbx, policy, directory):
     began = time.perf_counter()
-    subprocess.run([sbx, "run", "-q", "-p", policy, "--workspace", f"{folder / 'work'}:empty", "--", "true"], check=True, **QUIET)
+    subprocess.run([sbx, "run", "-q", "-p", policy, "--workspace", f"{directory / 'work'}:empty", "--", "true"], check=True, **QUIET)
     return (time.perf_counter() - began) * 1000
 
 
-def starts(sbx, folder):
-    for name, text in shapes(folder).items():
+def starts(sbx, directory):
+    for name, text in shapes(directory).items():
         cells = []
         for size in RULES if name == "argument rules" else SIZES:
-            policy = folder / f"{name.replace(' ', '-')}-{size}.toml"
+            policy = directory / f"{name.replace(' ', '-')}-{size}.toml"
             policy.write_text('extends = "default"\n' + text(size))
-            cells.append(f"{statistics.median(start(sbx, policy, folder) for _ in range(ROUNDS)):.1f}")
+            cells.append(f"{statistics.median(start(sbx, policy, directory) for _ in range(ROUNDS)):.1f}")
         sizes = " (1, 10, 100, 1,500)" if name == "argument rules" else ""
         print(f"| start with N {name}{sizes}, ms | " + " | ".join(cells) + " |", flush=True)
 
 
-def side_by_side(sbx, folder):
+def side_by_side(sbx, directory):
     cells = []
     for width in (1, 2, 4, 16, 64):
         count = max(100, width * 4)
         with concurrent.futures.ThreadPoolExecutor(width) as pool:
             began = time.perf_counter()
-            list(pool.map(lambda _: start(sbx, "default", folder), range(count)))
+            list(pool.map(lambda _: start(sbx, "default", directory), range(count)))
             cells.append(f"{count / (time.perf_counter() - began):.0f}")
     print("| runs per second, 1, 2, 4, 16, 64 at once | " + " | ".join(cells) + " |", flush=True)
 
@@ -90,14 +90,14 @@ def peak_of(sbx, arguments, code):
 READY = "\nimport sys; sys.stderr.write('ready\\n'); sys.stderr.flush()"
 
 
-def memory(sbx, folder):
+def memory(sbx, directory):
     output = "import os\nblock = b'x' * 65536\nfor _ in range({n} * 16): os.write(1, block)" + READY
     denials = "import ctypes\nlibc = ctypes.CDLL(None)\nfor i in range({n}): libc.syscall(BPF, i)".replace("BPF", str(SYSCALLS["bpf"])) + READY
     files = "for i in range({n}): open(f'c{{i}}', 'w').close()" + READY
     for name, code, sizes, arguments in (
             ("output of N MiB", output, (1, 100, 1000, 10240), ["--output", "20G"]),
             ("N denied calls", denials, (1, 100, 1000, 10000), []),
-            ("N changed files", files, (1, 100, 1000, 10000), ["--workspace", f"{folder / 'work'}:overlay"])):
+            ("N changed files", files, (1, 100, 1000, 10000), ["--workspace", f"{directory / 'work'}:overlay"])):
         cells = [f"{peak_of(sbx, arguments, code.format(n=size))}" for size in sizes]
         print(f"| supervisor's peak with {name}, KiB | " + " | ".join(cells) + " |", flush=True)
 
@@ -113,13 +113,13 @@ for i in range({n}):
 """ + READY
 
 
-def connections(sbx, folder):
+def connections(sbx, directory):
     """Connections to servers in a network namespace, which this process joins permanently."""
     try:
         internet.Internet()
     except unittest.SkipTest as why:
         return print(f"no connections: {why}")
-    internet.use_files(folder)
+    internet.use_files(directory)
     rule = ["--allow-host", "web.example.org:7", "--set", "limits.open_files=4096"]
     cells = [f"{peak_of(sbx, rule, HOLD.format(n=size))}" for size in (1, 100, 1000, 2500)]
     print("| supervisor's peak with N connections (1, 100, 1,000, 2,500), KiB | " + " | ".join(cells) + " |", flush=True)
@@ -130,11 +130,11 @@ def leftovers():
     return mounts, len([name for name in os.listdir("/tmp") if "sbx" in name])
 
 
-def leaks(sbx, folder, runs=10_000):
+def leaks(sbx, directory, runs=10_000):
     before = leftovers()
     began = time.perf_counter()
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda _: start(sbx, "default", folder), range(runs)))
+        list(pool.map(lambda _: start(sbx, "default", directory), range(runs)))
     after = leftovers()
     print(f"\n{runs} runs in {time.perf_counter() - began:.0f} s; mounts before and after {before[0]}, {after[0]}; "
           f"files of sbx in /tmp {before[1]}, {after[1]}")
@@ -143,15 +143,15 @@ def leaks(sbx, folder, runs=10_000):
 def main():
     sbx = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as name:
-        folder = pathlib.Path(name)
-        (folder / "work").mkdir()
-        os.chmod(folder, 0o755)
+        directory = pathlib.Path(name)
+        (directory / "work").mkdir()
+        os.chmod(directory, 0o755)
         print("| | 1 | 100 | 1,000 | 10,000 |\n|---|---|---|---|---|")
-        starts(sbx, folder)
-        memory(sbx, folder)
-        side_by_side(sbx, folder)
-        leaks(sbx, folder)
-        connections(sbx, folder)
+        starts(sbx, directory)
+        memory(sbx, directory)
+        side_by_side(sbx, directory)
+        leaks(sbx, directory)
+        connections(sbx, directory)
 
 
 main()

@@ -67,11 +67,11 @@ def at_rest(sbx, budget, part):
 
 def main():
     sbx, probe, rounds = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 5
-    with tempfile.TemporaryDirectory(prefix="sbx-bench-") as folder:
-        os.chdir(folder)
+    with tempfile.TemporaryDirectory(prefix="sbx-bench-") as directory:
+        os.chdir(directory)
         for budget in (256, 512, 1024, 4096):
             for _ in range(rounds):
-                record, samples = measure(sbx, probe, budget, f"{folder}/record")
+                record, samples = measure(sbx, probe, budget, f"{directory}/record")
                 peak = next(limit["peak"] for limit in record["limits_met"] if limit["limit"] == "memory")
                 over = peak - budget * MIB
                 print(f"{budget} MiB: {record['outcome']['reason']}, {over / MIB:+.1f} MiB ({100 * over / (budget * MIB):+.1f} %) at "

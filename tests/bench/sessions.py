@@ -40,8 +40,8 @@ def p95(values):
 class Bench:
     def __init__(self, sbx, rounds, peers):
         self.sbx, self.rounds = os.path.abspath(sbx), rounds
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sbx-bench-", dir="/dev/shm"))
-        self.home = self.folder / "home"
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sbx-bench-", dir="/dev/shm"))
+        self.home = self.directory / "home"
         self.home.mkdir()
         self.environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C", "HOME": str(self.home)}
         self.null = os.open("/dev/null", os.O_RDWR)
@@ -53,12 +53,12 @@ class Bench:
         if not shutil.which("bwrap") or not os.path.isfile(peers):
             print(f"no bubblewrap: {'bwrap' if os.path.isfile(peers) else peers} is missing", flush=True)
             return None, None
-        os.environ["SBX_BENCH_DIR"] = str(self.folder)
+        os.environ["SBX_BENCH_DIR"] = str(self.directory)
         spec = importlib.util.spec_from_file_location("peers", peers)
         module = importlib.util.module_from_spec(spec)
         sys.dont_write_bytecode = True
         spec.loader.exec_module(module)
-        filter_file = self.folder / "deny.bpf"
+        filter_file = self.directory / "deny.bpf"
         filter_file.write_bytes(module.bpf_deny())
         command = module.Peer("bwrap", *module.PEERS["bwrap"]).argv([TRUE])
         return [shutil.which("bwrap"), *command[1:]], filter_file
@@ -79,7 +79,7 @@ class Bench:
         return spent, (used.ru_utime + used.ru_stime) * 1000
 
     def session(self, *words, check=True):
-        return subprocess.run([self.sbx, "session", *map(str, words)], env=self.environment, cwd=self.folder, check=check, capture_output=True,
+        return subprocess.run([self.sbx, "session", *map(str, words)], env=self.environment, cwd=self.directory, check=check, capture_output=True,
                               stdin=subprocess.DEVNULL)
 
     def start(self, name, *options):
@@ -118,10 +118,10 @@ class Bench:
 
     def plain_python(self):
         """Starts a session whose Python has no IPython: a virtual environment. Cells there run in sbx's own shell."""
-        folder = self.folder / "venv"
-        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", folder], check=True)
+        directory = self.directory / "venv"
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", directory], check=True)
         before = self.environment
-        self.environment = {**before, "PATH": f"{folder}/bin:{before['PATH']}"}
+        self.environment = {**before, "PATH": f"{directory}/bin:{before['PATH']}"}
         self.start("plain")
         self.environment = before
 
@@ -175,7 +175,7 @@ class Bench:
 
     def kernel_class(self):
         """Jupyter's kernel, or None."""
-        os.environ.update(JUPYTER_RUNTIME_DIR=str(self.folder / "jupyter"), JUPYTER_DATA_DIR=str(self.folder / "jupyter"), IPYTHONDIR=str(self.folder / "ipython"),
+        os.environ.update(JUPYTER_RUNTIME_DIR=str(self.directory / "jupyter"), JUPYTER_DATA_DIR=str(self.directory / "jupyter"), IPYTHONDIR=str(self.directory / "ipython"),
                           PYDEVD_DISABLE_FILE_VALIDATION="1")  # else it warns of frozen modules
         try:
             import ipykernel  # noqa: F401
@@ -254,7 +254,7 @@ class Bench:
         available = next(int(line.split()[1]) for line in open("/proc/meminfo") if line.startswith("MemAvailable")) >> 10
         if available < 4 * size:
             return print(f"\nno put and get: {available} MiB of memory for three files of {size}")
-        source = self.folder / "large"
+        source = self.directory / "large"
         with open(source, "wb") as file:
             block = os.urandom(MIB)
             for _ in range(size):
@@ -263,11 +263,11 @@ class Bench:
         self.start("files", "--memory", f"{4 * size}M", "--disk", bytes_max, "--set", f'limits.file_size="{bytes_max}"', "--set",
                    f'filesystem.outputs.max_bytes="{bytes_max}"', "--timeout", "10m")
         times = {"cp": [], "put": [], "get": []}
-        copy, out = self.folder / "copy", self.folder / "out"
+        copy, out = self.directory / "copy", self.directory / "out"
         for _ in range(6):
             times["cp"].append(self.once([shutil.which("cp"), str(source), str(copy)])[0])
             copy.unlink()
-            os.chdir(self.folder)
+            os.chdir(self.directory)
             times["put"].append(self.once([self.sbx, "session", "put", "files", str(source)])[0])
             times["get"].append(self.once([self.sbx, "session", "get", "--out", str(out), "files", "large"])[0])
             same = subprocess.run(["cmp", source, out / "large"]).returncode == 0
@@ -330,7 +330,7 @@ def main():
         bench.files()
     finally:
         bench.session("stop", "--all", check=False)
-        shutil.rmtree(bench.folder, ignore_errors=True)
+        shutil.rmtree(bench.directory, ignore_errors=True)
     print(f"load at the end {os.getloadavg()[0]:.2f}")
     return int(bench.missed)
 

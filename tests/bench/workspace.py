@@ -43,24 +43,24 @@ def stages(text):
 class Bench:
     def __init__(self, sbx, rounds):
         self.sbx, self.rounds = sbx, rounds
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sbx-bench-", dir=os.environ.get("SBX_BENCH_DIR")))
-        self.folder.chmod(0o755)
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sbx-bench-", dir=os.environ.get("SBX_BENCH_DIR")))
+        self.directory.chmod(0o755)
         self.missed = False
 
-    def make(self, name, count, per_folder=100):
-        root = self.folder / name
+    def make(self, name, count, per_directory=100):
+        root = self.directory / name
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir()
         for i in range(count):
-            if i % per_folder == 0:
-                (root / f"d{i // per_folder}").mkdir()
-            (root / f"d{i // per_folder}" / f"file-{i}.txt").write_text(f"{i}\n" * 50)
+            if i % per_directory == 0:
+                (root / f"d{i // per_directory}").mkdir()
+            (root / f"d{i // per_directory}" / f"file-{i}.txt").write_text(f"{i}\n" * 50)
         return root
 
-    def run(self, folder, *options, mode="overlay", command=("true",), report=True):
-        words = [self.sbx, "run", "--trace-time", "--workspace", f"{folder}:{mode}", *(["--report", self.folder / "r.json"] if report else []),
+    def run(self, directory, *options, mode="overlay", command=("true",), report=True):
+        words = [self.sbx, "run", "--trace-time", "--workspace", f"{directory}:{mode}", *(["--report", self.directory / "r.json"] if report else []),
                  *options, "--", *command]
-        ended = subprocess.run(words, check=True, capture_output=True, stdin=subprocess.DEVNULL, cwd=folder)
+        ended = subprocess.run(words, check=True, capture_output=True, stdin=subprocess.DEVNULL, cwd=directory)
         return stages(ended.stderr.decode())
 
     def say(self, name, value, unit, what):
@@ -75,9 +75,9 @@ class Bench:
         for turn in range(max(self.rounds // 60, 3)):
             for kind, command in EDITS.items():
                 for what, options in {"read": [], "applied": ["--apply", "--yes"]}.items():
-                    folder = self.make(f"{kind}-{what}-{turn}", FILES)
+                    directory = self.make(f"{kind}-{what}-{turn}", FILES)
                     os.sync()  # otherwise the measurement would wait for earlier writes
-                    spent = self.run(folder, "-q", *options, command=["sh", "-c", command])["changes"] / 1000
+                    spent = self.run(directory, "-q", *options, command=["sh", "-c", command])["changes"] / 1000
                     times.setdefault((what, kind), []).append(spent)
                 times.setdefault(("plain", kind), []).append(self.plain(kind, f"{kind}-plain-{turn}"))
         for (what, kind), spent in sorted(times.items()):
@@ -91,10 +91,10 @@ class Bench:
     def plain(self, kind, name):
         """Milliseconds for the same without sbx, as most programs do it: a temporary file, renamed. At most
         PATIENCE."""
-        folder = self.make(name, FILES)
+        directory = self.make(name, FILES)
         os.sync()
         began = time.perf_counter()
-        for path in sorted(folder.glob("d*/*")):
+        for path in sorted(directory.glob("d*/*")):
             if kind == "deleted":
                 path.unlink()
             else:
@@ -108,30 +108,30 @@ class Bench:
     def many(self):
         """How long the run takes after its command has ended, with twice as many changes; no promise."""
         for name, options in {"listed": [], "shown": ["--diff"], "shown and applied": ["--diff", "--apply", "--yes"]}.items():
-            folder = self.make(f"many {name}", 2 * FILES)
+            directory = self.make(f"many {name}", 2 * FILES)
             os.sync()
-            spent = self.run(folder, *options, command=["sh", "-c", EDITS["modified"]])
+            spent = self.run(directory, *options, command=["sh", "-c", EDITS["modified"]])
             print(f"{2 * FILES} changes {name}: {spent['changes'] / 1000:.0f} ms", flush=True)
 
     def start(self):
-        folder = self.make("ten", 10)
+        directory = self.make("ten", 10)
         times = {"empty": [], "read-only": [], "overlay": []}
         modes = list(times)
         for turn in range(self.rounds):
             for mode in modes[turn % 3:] + modes[:turn % 3]:
                 began = time.perf_counter()
-                subprocess.run([self.sbx, "run", "-q", "--workspace", f"{folder}:{mode}", "--", "true"], check=True, stdin=subprocess.DEVNULL)
+                subprocess.run([self.sbx, "run", "-q", "--workspace", f"{directory}:{mode}", "--", "true"], check=True, stdin=subprocess.DEVNULL)
                 times[mode].append((time.perf_counter() - began) * 1000)
         empty, read_only, overlay = (statistics.median(times[mode]) for mode in modes)
-        self.say("overlay adds", overlay - read_only, "ms", f"{overlay:.2f} ms beside {read_only:.2f} ms read-only; {empty:.2f} ms without the folder")
+        self.say("overlay adds", overlay - read_only, "ms", f"{overlay:.2f} ms beside {read_only:.2f} ms read-only; {empty:.2f} ms without the directory")
 
     def scan(self):
         tree, nothing = self.make("tree", ENTRIES), self.make("nothing", 0)
-        count = sum(len(folders) + len(files) for _, folders, files in os.walk(tree))
+        count = sum(len(directories) + len(files) for _, directories, files in os.walk(tree))
         plans = {tree: [], nothing: []}
         for _ in range(max(self.rounds // 10, 5)):
-            for folder, found in plans.items():
-                found.append(self.run(folder, report=False)["plan"])
+            for directory, found in plans.items():
+                found.append(self.run(directory, report=False)["plan"])
         spent = statistics.median(plans[tree]) - statistics.median(plans[nothing])
         self.say("scan per entry", spent / count, "us", f"{count} entries in {spent / 1000:.1f} ms")
 
@@ -151,7 +151,7 @@ def main():
         bench.changes()
         bench.many()
     finally:
-        shutil.rmtree(bench.folder, ignore_errors=True)
+        shutil.rmtree(bench.directory, ignore_errors=True)
     return int(bench.missed)
 
 

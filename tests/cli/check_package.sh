@@ -52,8 +52,8 @@ mkdir "$scratch/view" && mount -t tmpfs view "$scratch/view"
 mkdir "$scratch/view/upper" "$scratch/view/work" "$scratch/view/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$scratch/view/upper,workdir=$scratch/view/work" "$scratch/view/root"
 root=$scratch/view/root
-for folder in /proc /dev "$scratch"; do
-  mkdir -p "$root$folder" && mount --rbind "$folder" "$root$folder"
+for directory in /proc /dev "$scratch"; do
+  mkdir -p "$root$directory" && mount --rbind "$directory" "$root$directory"
 done
 mkdir -p "$root/mnt/old" && cd "$root" && pivot_root . mnt/old && cd /
 

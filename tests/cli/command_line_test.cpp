@@ -160,7 +160,7 @@ TEST(CommandLine, InputsAreKeptAsTyped) {
 TEST(CommandLine, BringingOutIsAskedForInParts) {
   const auto typed =
       parsed({"run", "--out", "d", "--diff", "--apply=*.c", "--apply=*.h", "--yes", "x"});
-  EXPECT_EQ(typed.bring_out.folder, "d");
+  EXPECT_EQ(typed.bring_out.directory, "d");
   EXPECT_TRUE(typed.bring_out.diff && typed.bring_out.apply && typed.bring_out.yes);
   EXPECT_THAT(typed.bring_out.patterns, ElementsAre("*.c", "*.h"));
   EXPECT_THAT(parsed({"run", "--apply", "x"}).bring_out.patterns, IsEmpty());

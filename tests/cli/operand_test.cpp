@@ -40,10 +40,10 @@ TEST(WorkspaceOperand, KnowsItsModes) {
   for (const char* mode : {"overlay", "read-only", "read-write", "empty"}) {
     const auto workspace = split_workspace_operand(std::string("dir:") + mode);
     ASSERT_TRUE(workspace);
-    EXPECT_EQ(workspace->folder, "dir");
+    EXPECT_EQ(workspace->directory, "dir");
     EXPECT_EQ(workspace->mode, mode);
   }
-  EXPECT_EQ(split_workspace_operand(":overlay")->folder, ".");
+  EXPECT_EQ(split_workspace_operand(":overlay")->directory, ".");
   EXPECT_EQ(split_workspace_operand("dir")->mode, "");
   EXPECT_FALSE(split_workspace_operand("dir:rw"));
 }

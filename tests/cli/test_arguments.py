@@ -136,19 +136,19 @@ class Arguments(SbxTest):
         self.assertIn(b"limits.wall_time", done.stderr)
 
     def test_configured_default_policy_is_used(self):
-        folder = self.home / ".config" / "sbx"
-        folder.mkdir(parents=True)
-        (folder / "config.toml").write_text('policy = "strict"\n')
+        directory = self.home / ".config" / "sbx"
+        directory.mkdir(parents=True)
+        (directory / "config.toml").write_text('policy = "strict"\n')
         self.assertEqual(self.exited(self.sbx("true")).record["policy"]["name"], "strict")
         self.assertEqual(self.exited(self.sbx("-p", "python", "true")).record["policy"]["name"], "python")
-        (folder / "config.toml").write_text('polcy = "strict"\n')
+        (directory / "config.toml").write_text('polcy = "strict"\n')
         ended = self.sbx("true")
         self.assertEqual((ended.status, ended.verdict), (125, ("setup-failed", "policy")), str(ended))
 
-    def test_a_foreign_config_folder_does_not_count(self):
-        folder = self.tmp / "foreign" / "sbx"
-        folder.mkdir(parents=True)
-        (folder / "config.toml").write_text('policy = "strict"\n')
+    def test_a_foreign_config_directory_does_not_count(self):
+        directory = self.tmp / "foreign" / "sbx"
+        directory.mkdir(parents=True)
+        (directory / "config.toml").write_text('policy = "strict"\n')
         ended = self.exited(self.sbx("true", env={"XDG_CONFIG_HOME": str(self.tmp / "foreign")}))
         self.assertEqual(ended.record["policy"]["name"], "default")
         below = self.home / "cfg" / "sbx"

@@ -83,12 +83,12 @@ class Files(Codes):
 
     def test_shims_that_lead_in_a_circle(self):
         """Two managers, each of which leaves the choice to "the system's": the other one."""
-        folders = [self.home / name / "shims" for name in (".pyenv", ".other")]
-        for folder in folders:
-            root = folder.parent
-            self.write("python3", f'#!/usr/bin/env bash\nexport PYENV_ROOT="{root}"\nexec "{root}/libexec/pyenv" exec "$program" "$@"\n', 0o755, folder)
-            self.write("version", "system\n", folder=root)
-        self.refuses("shim-loop", "python3", env=self.environment({"PATH": ":".join(map(str, folders))}), status=126)
+        directories = [self.home / name / "shims" for name in (".pyenv", ".other")]
+        for directory in directories:
+            root = directory.parent
+            self.write("python3", f'#!/usr/bin/env bash\nexport PYENV_ROOT="{root}"\nexec "{root}/libexec/pyenv" exec "$program" "$@"\n', 0o755, directory)
+            self.write("version", "system\n", directory=root)
+        self.refuses("shim-loop", "python3", env=self.environment({"PATH": ":".join(map(str, directories))}), status=126)
 
     def test_a_program_whose_loader_is_not_inside(self):
         program = pathlib.Path("/bin/true").read_bytes()
@@ -106,7 +106,7 @@ class Files(Codes):
         self.refuses("command-not-executable", self.write("headless", bytes(program), 0o755), status=126)
 
     def test_grants(self):
-        secret = self.write(".ssh/id", "secret", folder=self.home)
+        secret = self.write(".ssh/id", "secret", directory=self.home)
         self.refuses("denied-grant", "--read", secret, "true")
         self.refuses("missing-grant", "--read", "/nowhere", "true")
         self.refuses("forbidden-grant", "--read", "/proc", "true")
@@ -115,7 +115,7 @@ class Files(Codes):
         self.refuses("no-workspace-mode", "--workspace", ".", "true")
         self.refuses("no-venv", "--venv", self.work, "true")
         self.refuses("not-a-socket", "--set", f'filesystem.sockets=["{secret.parent}"]', "true")
-        self.write("seed", "x" * (17 << 20), folder=self.home)
+        self.write("seed", "x" * (17 << 20), directory=self.home)
         self.refuses("seed-too-large", "--set", 'filesystem.seed=["~/seed"]', "true")
         self.refuses("seed-outside-home", "--set", 'filesystem.seed=["/etc/passwd"]', "true")
 
@@ -138,9 +138,9 @@ class Files(Codes):
         self.says("cannot-lock", "run", *collect, "touch", "made", wrapper=self.injected("flock", "error=ENOLCK"))
 
     def test_a_store_that_can_not_be_used(self):
-        self.write(".local", "a file", folder=self.home)
-        self.refuses("no-state-folder", *OVERLAY, "--keep", "once", "true")
-        self.refuses("no-disk-folder", "--set", 'limits.disk_on="folder"', "true")
+        self.write(".local", "a file", directory=self.home)
+        self.refuses("no-state-directory", *OVERLAY, "--keep", "once", "true")
+        self.refuses("no-disk-directory", "--set", 'limits.disk_on="directory"', "true")
 
 
 class ChangeSets(Codes):
@@ -161,20 +161,20 @@ class ChangeSets(Codes):
     def test_a_set_that_somebody_looks_at(self):
         kept = self.keep("once")
         with open(kept / "contents/0", "rb"):
-            folder = os.open(kept / "contents", os.O_RDONLY)
-            fcntl.flock(folder, fcntl.LOCK_SH)
+            directory = os.open(kept / "contents", os.O_RDONLY)
+            fcntl.flock(directory, fcntl.LOCK_SH)
             self.says("set-in-use", "changes", "drop", "once", status=125)
-            os.close(folder)
+            os.close(directory)
         self.assertEqual(self.call("changes", "drop", "once").returncode, 0)
 
-    def test_a_folder_that_is_gone_or_another_one(self):
+    def test_a_directory_that_is_gone_or_another_one(self):
         self.keep("once")
         elsewhere = self.tmp / "elsewhere"
         self.work.rename(elsewhere)
         self.work.mkdir()
-        self.says("workspace-replaced", "changes", "apply", "--yes", "once", status=125, folder=self.tmp)
+        self.says("workspace-replaced", "changes", "apply", "--yes", "once", status=125, directory=self.tmp)
         self.work.rmdir()
-        self.says("workspace-gone", "changes", "apply", "--yes", "once", status=125, folder=self.tmp)
+        self.says("workspace-gone", "changes", "apply", "--yes", "once", status=125, directory=self.tmp)
         elsewhere.rename(self.work)
         self.assertEqual(self.call("changes", "apply", "--yes", "once").returncode, 0)
 

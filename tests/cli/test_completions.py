@@ -40,7 +40,7 @@ EXPECTED = [
 class Completions(SbxTest):
     def setUp(self):
         super().setUp()
-        self.write(".config/sbx/policies/mine.toml", "schema = 1\n", folder=self.home)
+        self.write(".config/sbx/policies/mine.toml", "schema = 1\n", directory=self.home)
         self.path = f"{os.path.dirname(SBX)}:/usr/local/bin:/usr/bin:/bin"
 
     def offered(self, *words):
@@ -142,10 +142,10 @@ class Completions(SbxTest):
 class Terminal:
     """A program on its own terminal; its output is read continuously."""
 
-    def __init__(self, command, environment, folder):
+    def __init__(self, command, environment, directory):
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            os.chdir(folder)
+            os.chdir(directory)
             os.execve(command[0], command, environment)
         sbxtest._known_children.add(self.pid)
 

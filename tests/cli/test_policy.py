@@ -239,7 +239,7 @@ action = "deny"
 
     def test_list_names_policies_that_say_little_or_hide_behind_a_builtin(self):
         for name in ("mine", "python"):
-            self.write(f".config/sbx/policies/{name}.toml", "schema = 1\n", folder=self.home)
+            self.write(f".config/sbx/policies/{name}.toml", "schema = 1\n", directory=self.home)
         lines = self.call("list").splitlines()
         self.assertIn("mine             file       (no description)", lines)
         self.assertTrue(any(line.startswith("python           file       has the name of a built-in policy: ") for line in lines), lines)
@@ -327,9 +327,9 @@ class Strangers(SbxTest):
         self.assertIn("belongs to another user", self.call("check", "p.toml", status=1))
 
     def test_credentials_stay_hidden_without_extends(self):
-        self.write(".ssh/id_rsa", "SECRETKEY", folder=self.work)
-        self.write("open.toml", f'schema = 1\n[filesystem]\nread = ["{self.work}"]\ndeny = {{ replace = [] }}\n', folder=self.tmp)
-        self.write("plain.toml", f'schema = 1\n[filesystem]\nread = ["{self.work}"]\n', folder=self.tmp)
+        self.write(".ssh/id_rsa", "SECRETKEY", directory=self.work)
+        self.write("open.toml", f'schema = 1\n[filesystem]\nread = ["{self.work}"]\ndeny = {{ replace = [] }}\n', directory=self.tmp)
+        self.write("plain.toml", f'schema = 1\n[filesystem]\nread = ["{self.work}"]\n', directory=self.tmp)
         key = self.work / ".ssh/id_rsa"
         plain = self.sbx("-p", self.tmp / "plain.toml", "--", "cat", key)
         self.assertNotIn("SECRETKEY", json.dumps(plain.record))
@@ -357,26 +357,26 @@ class Strangers(SbxTest):
         self.assertNotIn("warning", self.call("check", "net.toml"))
 
     def test_only_a_policy_out_of_others_reach_is_trusted(self):
-        folder = self.tmp / "cfg"
-        folder.mkdir(mode=0o755)
-        file = self.write("p.toml", 'schema = 1\nextends = "default"\n', folder=folder)
+        directory = self.tmp / "cfg"
+        directory.mkdir(mode=0o755)
+        file = self.write("p.toml", 'schema = 1\nextends = "default"\n', directory=directory)
         demand = ("--require", "trusted-policy", "-p", file)
         self.exited(self.sbx(*demand, "--", "true"))
-        for path, mode in ((file, 0o666), (folder, 0o777)):
+        for path, mode in ((file, 0o666), (directory, 0o777)):
             before = path.stat().st_mode & 0o7777
             path.chmod(mode)
             self.could_not(self.sbx(*demand, "--", "true"), "requirement-not-met", "others can write")
             path.chmod(before)
-        self.could_not(self.sbx(*demand, "--write", folder, "--", "true"), "requirement-not-met", "granted for writing")
+        self.could_not(self.sbx(*demand, "--write", directory, "--", "true"), "requirement-not-met", "granted for writing")
         self.exited(self.sbx(*demand, "--", "true"))
 
     def test_the_file_that_names_the_default_policy_is_blamed(self):
-        self.write(".config/sbx/config.toml", 'policy = "nope"\n', folder=self.home)
+        self.write(".config/sbx/config.toml", 'policy = "nope"\n', directory=self.home)
         ended = self.sbx("--", "true", json_record=False)
         self.assertIn(b"config.toml", ended.err, ended)
 
     def test_a_link_does_not_choose_the_script(self):
-        outside = self.write("outside.py", "print('outside')\n", folder=self.tmp)
+        outside = self.write("outside.py", "print('outside')\n", directory=self.tmp)
         (self.work / "out.py").symlink_to(outside)
         self.could_not(self.sbx("-p", "python", "out.py"), "link-leads-out", str(outside))
         self.assertEqual(self.exited(self.sbx("-p", "python", outside)).text, "outside\n")

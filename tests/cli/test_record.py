@@ -78,7 +78,7 @@ class Record(SbxTest):
         self.assertEqual(sorted(each.name for each in self.tmp.iterdir()), ["home", "r.json", "work"])
 
     def test_a_report_is_never_written_through_a_link(self):
-        victim = self.write("victim", "mine", folder=self.tmp)
+        victim = self.write("victim", "mine", directory=self.tmp)
         for target in (victim, self.tmp / "nowhere", "/dev/null"):
             link = self.tmp / "link"
             link.symlink_to(target)
@@ -255,8 +255,8 @@ class Words(SbxTest):
             self.assertNotIn("--read", said)
 
     def test_a_name_outside_the_directory_is_told_to_a_person_alone(self):
-        note = self.write("notes.txt", "x", folder=self.home)
-        self.write(".hidden/notes.txt", "x", folder=self.home)
+        note = self.write("notes.txt", "x", directory=self.home)
+        self.write(".hidden/notes.txt", "x", directory=self.home)
         for name in (note, self.home / "nothing.txt", self.home / ".hidden/notes.txt", "/etc/shadow", "/root", "../" * 20 + "etc/shadow"):
             for command in (("cat", name), ("sh", "-c", f"cat {name}")):
                 self.assertEqual([line for line in self.said("--", *command) if "exists" in line or "--read" in line], [], command)
@@ -274,15 +274,15 @@ class Words(SbxTest):
                          ['sbx: "./build.sh" exists here but not in the sandbox; to show it, add --read ./build.sh'])
 
     def test_a_name_behind_a_link_is_offered_unless_it_is_private(self):
-        target = self.write("shared/file", "x\n", folder=self.tmp)
+        target = self.write("shared/file", "x\n", directory=self.tmp)
         (self.work / "link").symlink_to("../shared/file")
-        (self.work / "folder").symlink_to("../shared")
+        (self.work / "directory").symlink_to("../shared")
         share = ["--workspace", ".:overlay"]
-        for name in ("link", "folder/file"):
+        for name in ("link", "directory/file"):
             [said] = self.said(*share, "--", "cat", name)
             self.assertEqual(said, f'sbx: "{name}" leads to "{target}", which is not in the sandbox; to show it, add --read {target}')
         self.assertEqual(self.said(*share, "--read", target, "--", "cat", "link"), [])
-        secret = self.write("private/.env", "x", folder=self.tmp)
+        secret = self.write("private/.env", "x", directory=self.tmp)
         for number, private in enumerate((self.home, self.home.parent, "/", secret, "/dev/null", "/nowhere")):
             (self.work / f"private{number}").symlink_to(private)
             said = self.said(*share, "--", "sh", "-c", f"cat private{number}/x private{number}; exit 1")
@@ -295,22 +295,22 @@ class Words(SbxTest):
     def test_the_repository_of_a_directory_is_offered(self):
         top = self.tmp / "repositories"
         main, share, commit = top / "main", ["-p", "shell"], ["--", "sh", "-c", "echo 2 >>f; git -c user.name=n -c user.email=e@example commit -qam x"]
-        self.write("f", "1\n", folder=main)
+        self.write("f", "1\n", directory=main)
         for words in (["init", "-q", "."], ["add", "."], ["commit", "-qm", "x"], ["worktree", "add", "-qb", "topic", top / "tree"],
                       ["clone", "-q", "--separate-git-dir", top / "apart", ".", top / "copy"], ["clone", "-qs", ".", top / "borrows"]):
             self.git(*map(str, words), cwd=main)
 
-        def said(folder):
-            return [line for line in self.sbx(*share, *commit, json_record=False, cwd=top / folder).err.decode().splitlines() if line.startswith("sbx: ")]
+        def said(directory):
+            return [line for line in self.sbx(*share, *commit, json_record=False, cwd=top / directory).err.decode().splitlines() if line.startswith("sbx: ")]
 
         wider = f"--workspace {top}:overlay"
         self.assertEqual(said("main"), [])
         self.assertEqual(said("tree"), [f'sbx: the repository of this directory, "{main}/.git", is read-only in the sandbox; to share all of it copy-on-write, add {wider}'])
-        for folder, needs in (("copy", top / "apart"), ("borrows", main / ".git/objects")):
-            self.assertEqual(said(folder), [f'sbx: git needs "{needs}", which is not in the sandbox; to show it, add --read {needs}; to share all of it copy-on-write, add {wider}'])
+        for directory, needs in (("copy", top / "apart"), ("borrows", main / ".git/objects")):
+            self.assertEqual(said(directory), [f'sbx: git needs "{needs}", which is not in the sandbox; to show it, add --read {needs}; to share all of it copy-on-write, add {wider}'])
         self.assertEqual(self.sbx(*share, "--workspace", f"{top}:overlay", *commit, cwd=top / "tree").outcome["exit_code"], 0)
-        self.write("evil/.git", f"gitdir: {top}/private\n", folder=top)
-        self.write("private/HEAD", "x", folder=top)
+        self.write("evil/.git", f"gitdir: {top}/private\n", directory=top)
+        self.write("private/HEAD", "x", directory=top)
         self.assertEqual(said("evil"), [])
 
     def test_a_budget_that_ended_the_run_has_its_option_first(self):

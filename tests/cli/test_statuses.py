@@ -52,17 +52,17 @@ class Statuses(SbxTest):
 
     def test_what_is_no_program_is_called_by_what_it_is(self):
         (self.work / "loop").symlink_to("loop")
-        (self.work / "folder").mkdir()
+        (self.work / "directory").mkdir()
         self.write("text", "no program\n")
-        for command, env, status, said in (("./folder", None, 126, "'./folder' is a directory"), ("./loop", None, 127, "'./loop' can't be reached: Too many levels"),
+        for command, env, status, said in (("./directory", None, 126, "'./directory' is a directory"), ("./loop", None, 127, "'./loop' can't be reached: Too many levels"),
                                            ("./text", None, 126, "'./text' can't be executed: Permission denied"), ("./absent", None, 127, "there is no file './absent'"),
                                            ("true", {"PATH": ""}, 127, "there is no command 'true': PATH is not set")):
             ended = self.sbx("--", command, env=env)
             self.assertEqual(ended.status, status, ended)
             self.assertIn(said, ended.err.decode(), ended)
-        ended = self.sbx("folder")  # not "--": it may be a file too
+        ended = self.sbx("directory")  # not "--": it may be a file too
         self.assertEqual(ended.status, 126, ended)
-        self.assertIn("'folder' is a directory", ended.err.decode())
+        self.assertIn("'directory' is a directory", ended.err.decode())
 
     def test_inside_another_sandbox_its_filter_is_named(self):
         ended = self.sbx("--read", str(SBX), "--", str(SBX), "run", "true")

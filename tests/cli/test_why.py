@@ -105,7 +105,7 @@ class Why(SbxTest):
         self.sbx("false", json_record=False)
         self.assertFalse(state.exists())
         self.assertIn("no record is kept", self.why(status=2))
-        self.write(".config/sbx/config.toml", 'record = "keep"\n', folder=self.home)
+        self.write(".config/sbx/config.toml", 'record = "keep"\n', directory=self.home)
         ended = self.sbx("--", "sh", "-c", "exit 5", json_record=False)
         self.assertEqual((ended.status, ended.out, ended.err), (5, b"", b""))
         self.assertEqual((state.stat().st_mode & 0o777, state.parent.stat().st_mode & 0o777), (0o600, 0o700))

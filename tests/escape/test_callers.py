@@ -161,8 +161,8 @@ class HostileEnvironment(SbxTest):
         self.exited(self.sbx(PROBE, "exit", 0, env={f"V{number}": "x" * 1000 for number in range(1000)}))
 
 
-class HostileFolder(SbxTest):
-    def test_files_of_the_current_folder_are_not_used_unasked(self):
+class HostileDirectory(SbxTest):
+    def test_files_of_the_current_directory_are_not_used_unasked(self):
         for name in ("sbx.toml", "default.toml", ".sbx.toml", "config.toml", "policies/default.toml"):
             self.write(name, "this is not a policy")
         for name in ("python3", "env", "sh"):
@@ -172,37 +172,37 @@ class HostileFolder(SbxTest):
         self.assertNotIn("hijacked", ended.text)
         self.assertEqual(ended.record["policy"]["source"], "built-in", ended)
 
-    def test_file_of_the_current_folder_is_used_when_named(self):
+    def test_file_of_the_current_directory_is_used_when_named(self):
         self.write("mine.toml", 'schema = 1\nname = "mine"\nextends = "default"\n')
         ended = self.sbx("-p", "./mine.toml", PROBE, "exit", 0)
         self.exited(ended)
         self.assertEqual(ended.record["policy"]["name"], "mine")
 
-    def test_deleted_current_folder_is_borne(self):
+    def test_deleted_current_directory_is_borne(self):
         script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$@"'
         process = sbxtest.start(["/bin/sh", "-c", script, *self.command("--", "/bin/true")], env=self.environment(), cwd=self.work,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.exited(self.finish(process))
 
-    def test_current_folder_with_a_hostile_name_is_borne(self):
-        folder = self.work / "a,b:c\\d \n\x1b[31m'\"$(id)"
-        folder.mkdir()
+    def test_current_directory_with_a_hostile_name_is_borne(self):
+        directory = self.work / "a,b:c\\d \n\x1b[31m'\"$(id)"
+        directory.mkdir()
         for mode in ("overlay", "read-only", "read-write", "empty"):
-            ended = self.sbx("--workspace", f".:{mode}", "--", "/bin/pwd", cwd=folder)
+            ended = self.sbx("--workspace", f".:{mode}", "--", "/bin/pwd", cwd=directory)
             self.exited(ended)
-            self.assertEqual(ended.text, str(folder) + "\n")
+            self.assertEqual(ended.text, str(directory) + "\n")
 
-    def test_current_folder_with_an_ordinary_name(self):
+    def test_current_directory_with_an_ordinary_name(self):
         ended = self.sbx("--workspace", ".:overlay", "--", "/bin/pwd")
         self.exited(ended)
         self.assertEqual(ended.text, f"{self.work}\n")
 
-    def test_run_in_the_root_folder_gets_an_empty_workspace(self):
+    def test_run_in_the_root_directory_gets_an_empty_workspace(self):
         ended = self.sbx("-p", "python", "--", "/bin/pwd", cwd="/")
         self.exited(ended)
         self.assertEqual(ended.text, "/work\n")
 
-    def test_root_folder_named_as_workspace_is_an_error(self):
+    def test_root_directory_named_as_workspace_is_an_error(self):
         self.could_not(self.sbx("--workspace", "/:overlay", "--", "/bin/pwd"))
 
 

@@ -53,7 +53,7 @@ class Answers(SbxTest):
         self.assertIn(policy.name, asked.ended.record["denials"][0]["rule"])
 
     def test_call_not_denied_by_the_policy_works(self):
-        self.works(self.inside("make-folder", "/tmp/x"))
+        self.works(self.inside("make-directory", "/tmp/x"))
 
     def test_denied_call_kills_where_the_policy_says_so(self):
         ended = self.sbx("--set", 'syscalls.denied="kill"', PROBE, "trace", "child")

@@ -16,7 +16,7 @@ SECRET = "swordfish-1b7e"
 class Paths(SbxTest):
     def setUp(self):
         super().setUp()
-        self.secret = self.write("secret.txt", SECRET, folder=self.home)
+        self.secret = self.write("secret.txt", SECRET, directory=self.home)
 
     def test_ungranted_path_is_absent(self):
         self.refuses(self.inside("read", self.secret), "ENOENT")
@@ -30,10 +30,10 @@ class Paths(SbxTest):
         self.assertEqual(self.secret.read_text(), SECRET)
 
     def test_write_grant_is_writable(self):
-        folder = self.tmp / "results"
-        folder.mkdir()
-        self.works(self.inside("write", folder / "new", options=["--write", folder]))
-        self.assertEqual((folder / "new").read_text(), "x")
+        directory = self.tmp / "results"
+        directory.mkdir()
+        self.works(self.inside("write", directory / "new", options=["--write", directory]))
+        self.assertEqual((directory / "new").read_text(), "x")
 
     def test_host_files_of_accounts_are_absent(self):
         for path in ("/etc/shadow", "/root/.profile", "/var/log", "/boot", "/sys/kernel", "/etc/ssh", "/run/user"):
@@ -50,14 +50,14 @@ class Paths(SbxTest):
         inside = {line.split(":")[0] for line in ended.text.split()}
         self.assertEqual(inside & names - {"root", "nobody", "sandbox"}, set(), ended)
 
-    def test_system_folders_are_read_only(self):
+    def test_system_directories_are_read_only(self):
         for path in ("/usr/new", "/etc/new", "/new", "/usr/bin/new"):
             self.refuses(self.inside("write", path))
         self.refuses(self.inside("remount", "/usr"))
         ended = self.python("import os; print([os.statvfs(path).f_flag & os.ST_RDONLY for path in ('/', '/usr', '/etc', '/dev')])")
         self.assertEqual(ended.text, "[1, 1, 1, 1]\n", "read-only whoever asks")
 
-    def test_private_folders_are_writable_and_vanish(self):
+    def test_private_directories_are_writable_and_vanish(self):
         for path in ("/tmp/new", "/home/sandbox/new", "/dev/shm/new"):
             self.works(self.inside("write", path))
         self.assertFalse(pathlib.Path("/tmp/new").exists())
@@ -96,16 +96,16 @@ class Paths(SbxTest):
                 self.could_not(self.sbx(option, path, PROBE, "exit", 0), path)
 
     def test_link_in_a_grant_does_not_lead_out(self):
-        folder = self.tmp / "grant"
-        folder.mkdir()
-        (folder / "link").symlink_to(self.secret)
-        self.refuses(self.inside("read", folder / "link", options=["--read", folder]), "ENOENT")
+        directory = self.tmp / "grant"
+        directory.mkdir()
+        (directory / "link").symlink_to(self.secret)
+        self.refuses(self.inside("read", directory / "link", options=["--read", directory]), "ENOENT")
 
     def test_link_in_a_grant_leads_out_outside(self):
         (self.work / "link").symlink_to(self.secret)
         self.works(self.outside("read", self.work / "link"))
 
-    def test_denied_names_of_a_granted_folder_are_absent(self):
+    def test_denied_names_of_a_granted_directory_are_absent(self):
         secret = self.write("deep/.env", "x")
         for mode in ("overlay", "read-only"):
             self.refuses(self.inside("read", secret, options=["--workspace", f"{self.work}:{mode}"]), "ENOENT")
@@ -120,16 +120,16 @@ class Paths(SbxTest):
             self.refuses(self.inside("rename", self.work / "deep", self.work / "got", options=option))
         self.assertEqual(secret.read_text(), "x")
 
-    def test_other_names_of_a_granted_folder_are_there(self):
+    def test_other_names_of_a_granted_directory_are_there(self):
         self.write("deep/.env", "x")
         other = self.write("deep/env", "x")
         for mode in ("overlay", "read-only", "read-write"):
             self.works(self.inside("read", other, options=["--workspace", f"{self.work}:{mode}"]))
 
     def test_live_grant_is_listed_as_degraded(self):
-        folder = self.tmp / "live"
-        folder.mkdir()
-        ended = self.sbx("--write", folder, PROBE, "exit", 0)
+        directory = self.tmp / "live"
+        directory.mkdir()
+        ended = self.sbx("--write", directory, PROBE, "exit", 0)
         self.exited(ended)
         self.assertTrue([item for item in ended.record["degraded"] if "live grant" in item["why"]], ended)
 
@@ -384,11 +384,11 @@ class Sockets(SbxTest):
         self.works(self.outside("connect-abstract", self.abstract()))
 
     def path_socket(self):
-        folder = self.tmp / "sockets"
-        folder.mkdir()
-        self.listener(str(folder / "s"))
-        (folder / "s").chmod(0o777)
-        return folder / "s"
+        directory = self.tmp / "sockets"
+        directory.mkdir()
+        self.listener(str(directory / "s"))
+        (directory / "s").chmod(0o777)
+        return directory / "s"
 
     def test_path_socket_is_unreachable_through_a_read_grant(self):
         path = self.path_socket()

@@ -29,10 +29,10 @@ NOTICED_BY = {
     "own_network": ("host", "test_gateway_has_a_network_of_its_own"),
     "bind_attributes": ("proc", "test_every_mount_is_nosuid"),
     "nested_namespaces": ("proc", "test_nested_user_namespaces_are_off_by_setting_too"),
-    "veil": ("host", "test_denied_names_of_a_granted_folder_are_absent"),
+    "veil": ("host", "test_denied_names_of_a_granted_directory_are_absent"),
     "mask": ("proc", "test_dangerous_files_are_masked"),
     "proc_read_only": ("proc", "test_kernel_settings_cannot_be_written"),
-    "root_read_only": ("host", "test_system_folders_are_read_only"),
+    "root_read_only": ("host", "test_system_directories_are_read_only"),
     "old_root": ("host", "test_old_root_is_not_mounted"),
     "session": ("host", "test_command_has_a_session_of_its_own"),
     "close_fds": ("host", "test_descriptors_of_the_caller_are_not_inherited"),
@@ -154,7 +154,7 @@ class Mutation(SbxTest):
         self.assertEqual(sorted(left_out), sorted(self.visible(protections)))
 
     def used(self, left_out=None):
-        granted = self.write("granted", "x", mode=0o600, folder=self.tmp)
+        granted = self.write("granted", "x", mode=0o600, directory=self.tmp)
         self.write("in-workspace", "y")
         self.write(".env", "hidden")
         options = ["--workspace", f"{self.work}:overlay", "--read", granted]
@@ -195,7 +195,7 @@ class Mutation(SbxTest):
                 self.assertFalse(self.all_works(ended), f"nothing noticed that '{name}' was left out\n{ended}")
 
     def test_failing_stage_is_named(self):
-        granted = self.write("granted", "x", folder=self.tmp)
+        granted = self.write("granted", "x", directory=self.tmp)
         self.write(".env", "hidden")
         before = sbxtest.mounts()
         for name in self.here([name for name, _, _ in self.stages]):

@@ -59,28 +59,28 @@ class BroughtOut(SbxTest):
         self.assertEqual({each["path"] for each in ended.record["applied"]["left"]}, {"pipe", "socket", "suid"})
 
     def test_links_of_the_host_are_not_followed(self):
-        victim = self.write("victim", "untouched", folder=self.tmp)
-        folder = self.tmp / "elsewhere"
-        folder.mkdir()
+        victim = self.write("victim", "untouched", directory=self.tmp)
+        directory = self.tmp / "elsewhere"
+        directory.mkdir()
         self.out.mkdir()
         (self.out / "plain").symlink_to(victim)
-        (self.out / "sub").symlink_to(folder)
+        (self.out / "sub").symlink_to(directory)
         process = self.start_sbx("--set", 'filesystem.outputs.collect=["**"]', "--out", self.out, "--lang", "python", "-c",
                                  "import os; os.mkdir('sub'); open('sub/x', 'w'); open('plain', 'w').write('data')")
         ended = self.finish(process)
-        self.assertEqual((victim.read_text(), os.listdir(folder)), ("untouched", []), ended)
+        self.assertEqual((victim.read_text(), os.listdir(directory)), ("untouched", []), ended)
         self.assertFalse((self.out / "plain").is_symlink())
         self.assertEqual((self.out / "plain").read_text(), "data")
         self.assertEqual([each["path"] for each in ended.record["out"]["left"]], ["sub/x"])
 
     def test_links_in_the_workspace_are_replaced_not_followed(self):
-        victim = self.write("victim", "untouched", folder=self.tmp)
+        victim = self.write("victim", "untouched", directory=self.tmp)
         (self.work / "name").symlink_to(victim)
         self.applied("import os; os.unlink('name'); open('name', 'w').write('data')")
         self.assertEqual((victim.read_text(), (self.work / "name").is_symlink()), ("untouched", False))
         self.assertEqual((self.work / "name").read_text(), "data")
 
-    def test_a_folder_that_became_a_link_during_the_run_is_not_followed(self):
+    def test_a_directory_that_became_a_link_during_the_run_is_not_followed(self):
         elsewhere = self.tmp / "elsewhere"
         elsewhere.mkdir()
         self.write("sub/file", "x")
@@ -150,7 +150,7 @@ class ProtectedNames(SbxTest):
         for name in self.NAMES:
             self.refuses(self.inside("write", self.work / name, options=["--write", self.work]))
 
-    def test_protected_folders_cannot_be_moved_away(self):
+    def test_protected_directories_cannot_be_moved_away(self):
         self.refuses(self.inside("rename", self.work / ".git", self.work / "x", options=self.options))
         self.refuses(self.inside("write", self.work / ".git/hooks/post-commit", options=self.options))
         self.assertTrue((self.work / ".git/hooks").is_dir())
@@ -250,8 +250,8 @@ class GitElsewhere(SbxTest):
     def test_commits_in_live_grants_work(self):
         self.git("worktree", "add", "-q", "-b", "topic", "tree")
         commit = "echo two >>file && git -c user.name=n -c user.email=e@example commit -qam second && git status --porcelain"
-        for folder in (self.work, self.work / "tree"):
-            ended = self.sbx("-p", "shell", "--workspace", f"{self.work}:read-write", "--", "sh", "-c", f"cd {folder} && {commit}", cwd=self.work)
+        for directory in (self.work, self.work / "tree"):
+            ended = self.sbx("-p", "shell", "--workspace", f"{self.work}:read-write", "--", "sh", "-c", f"cd {directory} && {commit}", cwd=self.work)
             self.exited(ended)
             self.assertNotIn("appeared", ended.record, ended)
         self.assertEqual(self.git("log", "--format=%s", "topic").stdout, "second\nfirst\n")

@@ -14,7 +14,7 @@ CLONE_NEWUSER = 0x10000000
 
 # Files of /proc that reveal facts about the host to an ordinary user, or change it.
 DANGEROUS = ("keys", "key-users", "timer_list", "kallsyms", "cmdline", "kcore", "kmsg", "sysrq-trigger", "sched_debug")
-DANGEROUS_FOLDERS = ("acpi", "bus", "fs", "irq", "scsi")
+DANGEROUS_DIRECTORIES = ("acpi", "bus", "fs", "irq", "scsi")
 
 
 def process_of_sbx(log):
@@ -36,13 +36,13 @@ class Proc(SbxTest):
         self.works(self.outside("read", "/proc/cmdline"))
         self.works(self.outside("read", "/proc/timer_list") if sbxtest.IS_ROOT else self.outside("read", "/proc/key-users"))
 
-    def test_dangerous_folders_are_empty(self):
-        for name in DANGEROUS_FOLDERS:
+    def test_dangerous_directories_are_empty(self):
+        for name in DANGEROUS_DIRECTORIES:
             asked = self.inside("list", f"/proc/{name}")
             entries = [line for line in asked.lines if line not in (".", "..") and not line.startswith("refused")]
             self.assertEqual(entries, [], name)
 
-    def test_dangerous_folders_have_entries_outside(self):
+    def test_dangerous_directories_have_entries_outside(self):
         self.assertGreater(len(self.outside("list", "/proc/irq").lines), 2)
 
     def test_masks_are_what_they_seem(self):
@@ -101,9 +101,9 @@ class Mounts(SbxTest):
             yield fields[4], fields[5].split(",")
 
     def test_every_mount_is_nosuid(self):
-        folder = self.tmp / "grant"
-        folder.mkdir()
-        for path, flags in self.mountinfo("--read", folder, "--write", self.home, "--workspace", f"{self.work}:overlay"):
+        directory = self.tmp / "grant"
+        directory.mkdir()
+        for path, flags in self.mountinfo("--read", directory, "--write", self.home, "--workspace", f"{self.work}:overlay"):
             self.assertIn("nosuid", flags, path)
 
     def test_every_mount_but_devices_is_nodev(self):
@@ -222,15 +222,15 @@ class Mounts(SbxTest):
         victim = self.tmp / "victim"
         victim.mkdir()
         (self.work / "link").symlink_to("/etc")
-        source = self.write("file.txt", "granted", folder=self.tmp)
+        source = self.write("file.txt", "granted", directory=self.tmp)
         ended = self.sbx("--workspace", f"{self.work}:overlay", "--read", f"{source}:{self.work}/link/passwd", "--", "cat", "/etc/passwd")
         if ended.status == 0:
             self.assertNotIn("granted", ended.text)
         else:
             self.could_not(ended, "link")
 
-    def test_mount_targets_are_made_in_folders(self):
-        source = self.write("file.txt", "granted", folder=self.tmp)
+    def test_mount_targets_are_made_in_directories(self):
+        source = self.write("file.txt", "granted", directory=self.tmp)
         ended = self.sbx("--read", f"{source}:/data/deep/file", "--", "cat", "/data/deep/file")
         self.exited(ended)
         self.assertEqual(ended.text, "granted")

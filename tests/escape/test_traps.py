@@ -137,8 +137,8 @@ class SpecialFiles(SbxTest):
         grants = (self.live, ["--write", str(self.work)], ["--set", f'filesystem.write=[{{ source = "{self.work}", target = "/data" }}]'])
         for options in grants:
             place = "/data" if "target" in options[-1] else self.work
-            for folder in ("", "/below"):
-                self.assertEqual(self.made(f"{place}{folder}", *options), set())
+            for directory in ("", "/below"):
+                self.assertEqual(self.made(f"{place}{directory}", *options), set())
                 self.assertEqual(self.special_files(), [])
 
     def test_a_copy_and_private_directories_take_fifos_and_sockets(self):
@@ -177,7 +177,7 @@ class SpecialFiles(SbxTest):
         self.assertNotIn("bind(2)", str(self.exited(self.sbx(*self.live, "true")).record["degraded"]))
 
     def test_no_file_of_the_host_gets_a_name_in_a_live_grant(self):
-        other = self.write("secret", "x", folder=self.tmp)
+        other = self.write("secret", "x", directory=self.tmp)
         other.chmod(0o644)
         code = "import errno, os, sys\ntry:\n    os.link(sys.argv[1], 'name')\nexcept OSError as error:\n    print(errno.errorcode[error.errno])"
         ended = self.exited(self.python(code, str(other), options=[*self.live, "--read", str(other)]))
@@ -227,8 +227,8 @@ class Hazards(SbxTest):
 
     def test_links_in_a_repository_are_listed(self):
         """git writes reflogs through them, to a name that is read-only inside. Twin: the same link elsewhere."""
-        for folder in (".git/logs", "logs"):
-            (self.work / folder).mkdir(parents=True)
+        for directory in (".git/logs", "logs"):
+            (self.work / directory).mkdir(parents=True)
         self.write(".envrc", "trusted")
         told = self.told("os.symlink('../../.envrc', '.git/logs/HEAD'); os.symlink('../.envrc', 'logs/HEAD')")
         self.assertEqual(told, {".git/logs/HEAD": "a symbolic link in a .git: git writes where it leads"})

@@ -13,13 +13,13 @@
 namespace {
 
 std::vector<std::string> files_of(const std::string& path) {
-  DIR* const folder = ::opendir(path.c_str());
-  if (folder == nullptr) return {path};
+  DIR* const directory = ::opendir(path.c_str());
+  if (directory == nullptr) return {path};
   std::vector<std::string> files;
-  while (const dirent* const entry = ::readdir(folder)) {
+  while (const dirent* const entry = ::readdir(directory)) {
     if (entry->d_name[0] != '.') files.push_back(path + "/" + entry->d_name);
   }
-  ::closedir(folder);
+  ::closedir(directory);
   std::ranges::sort(files);
   return files;
 }

@@ -14,8 +14,8 @@ OVERLAY = ("--workspace", ".:overlay")
 class Codes(SbxTest):
     def call(self, *words, wrapper=(), **options):
         environment = options.pop("env", self.environment())
-        folder = options.pop("folder", self.work)
-        return subprocess.run([*map(str, wrapper), sbxtest.binary_for(environment), *map(str, words)], env=environment, cwd=folder, stdin=subprocess.DEVNULL,
+        directory = options.pop("directory", self.work)
+        return subprocess.run([*map(str, wrapper), sbxtest.binary_for(environment), *map(str, words)], env=environment, cwd=directory, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=HANG, check=False, **options)
 
     def says(self, code, *words, status=None, **options):
@@ -24,7 +24,7 @@ class Codes(SbxTest):
         told = f"{words}\n{done.stdout}\n{done.stderr}"
         self.assertIn(f"sbx: error[{code}]: ", done.stderr, told)
         self.assertEqual(done.returncode, status or (125 if words[0] == "run" else 2), told)
-        explained = self.call("policy", "explain", code, folder=self.tmp)
+        explained = self.call("policy", "explain", code, directory=self.tmp)
         self.assertEqual(explained.returncode, 0, explained.stderr)
         return done
 

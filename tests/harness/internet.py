@@ -231,10 +231,10 @@ def serve_dns(names):
     serve_tcp(DNS_SERVER, 53, Stream)
 
 
-def make_certificate(folder):
+def make_certificate(directory):
     """For every name below example.org; call it before the servers start."""
     global CERTIFICATE
-    CERTIFICATE = (f"{folder}/certificate.pem", f"{folder}/key.pem")
+    CERTIFICATE = (f"{directory}/certificate.pem", f"{directory}/key.pem")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                     "-subj", "/CN=example.org", "-addext", "subjectAltName=DNS:example.org,DNS:*.example.org",
                     "-out", CERTIFICATE[0], "-keyout", CERTIFICATE[1]], check=True, capture_output=True)
@@ -304,10 +304,10 @@ class Internet:
             os._exit(1)
 
 
-def use_files(folder, resolv_conf=f"nameserver {DNS_SERVER}\n", hosts="127.0.0.1 localhost\n"):
+def use_files(directory, resolv_conf=f"nameserver {DNS_SERVER}\n", hosts="127.0.0.1 localhost\n"):
     """Replaces the host's /etc/resolv.conf and /etc/hosts for this process and its children."""
     for name, text in (("resolv.conf", resolv_conf), ("hosts", hosts)):
-        path = pathlib.Path(folder) / f"etc-{name}"
+        path = pathlib.Path(directory) / f"etc-{name}"
         path.write_text(text)
         path.chmod(0o644)
         _check(_libc.mount(os.fsencode(path), f"/etc/{name}".encode(), None, MS_BIND, None))

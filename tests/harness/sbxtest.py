@@ -157,9 +157,9 @@ def mounts():
 
 def host_state():
     """What a run could leave behind besides processes: mounts, directories, network interfaces, IPC objects."""
-    folders = ("/tmp", "/var/tmp", "/dev/shm", "/run")
-    names = {folder: sorted(name for name in os.listdir(folder) if name.startswith((".sbx", "sbx")) and not name.startswith("sbx-test-"))
-             for folder in folders}
+    directories = ("/tmp", "/var/tmp", "/dev/shm", "/run")
+    names = {directory: sorted(name for name in os.listdir(directory) if name.startswith((".sbx", "sbx")) and not name.startswith("sbx-test-"))
+             for directory in directories}
     networks = sorted(os.listdir("/sys/class/net")) if os.path.isdir("/sys/class/net") else []
     shared = [pathlib.Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "sem", "msg")]
     return mounts(), names, networks, shared
@@ -318,8 +318,8 @@ class SbxTest(unittest.TestCase):
             self.assertIn(word, said, ended)
         return ended
 
-    def write(self, name, text, mode=0o644, folder=None):
-        path = (folder or self.work) / name
+    def write(self, name, text, mode=0o644, directory=None):
+        path = (directory or self.work) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(text, bytes):
             path.write_bytes(text)
@@ -331,7 +331,7 @@ class SbxTest(unittest.TestCase):
     def policy(self, text, name="test-policy.toml"):
         """A policy file outside the workspace that extends `default`."""
         head = "" if "extends" in text else 'extends = "default"\n'
-        return self.write(name, f'schema = 1\nname = "test-policy"\n{head}{text}', folder=self.tmp)
+        return self.write(name, f'schema = 1\nname = "test-policy"\n{head}{text}', directory=self.tmp)
 
 
 def tmpfs_takes_user_attributes():

@@ -150,7 +150,7 @@ class SessionTest(SbxTest):
         checker = jsonschema.Draft202012Validator(json.loads((SOURCE / f"schema/{schema}.json").read_text()))
         self.assertEqual([f"{list(error.path)}: {error.message}" for error in checker.iter_errors(answer)], [], answer)
 
-    def folder(self):
+    def directory(self):
         """Where sessions are when XDG_RUNTIME_DIR is not set."""
         return self.home / ".local/state/sbx/sessions"
 
@@ -197,7 +197,7 @@ class SessionTest(SbxTest):
         self.assertEqual(answer.status, 0, answer)
 
     def nothing_is_left(self):
-        self.assertEqual(list(self.folder().iterdir()) if self.folder().exists() else [], [])
+        self.assertEqual(list(self.directory().iterdir()) if self.directory().exists() else [], [])
         for pid in self.pids:
             self.assertFalse(process_lives(pid))
         self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])

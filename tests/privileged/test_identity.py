@@ -46,8 +46,8 @@ class Identity(SbxTest):
 
     def is_locked(self, base):
         """The lock of one byte of a file that only root can open; nothing that another user may bind or hold."""
-        folder = os.stat("/run/sbx")
-        self.assertEqual((folder.st_uid, folder.st_mode & 0o777), (0, 0o700))
+        directory = os.stat("/run/sbx")
+        self.assertEqual((directory.st_uid, directory.st_mode & 0o777), (0, 0o700))
         with open("/run/sbx/uids", "r+b") as locks:
             try:
                 fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, base // 65536)
@@ -102,7 +102,7 @@ class Identity(SbxTest):
     def test_a_home_of_another_user_is_not_taken_for_roots(self):
         """As sudo -E leaves HOME: root's files are not made there, and what its owner wrote there decides nothing."""
         theirs = self.tmp / "theirs"
-        passwd = self.write("passwd", f"root:x:0:0:root:{self.home}:/bin/sh\nnobody:x:65534:65534:nobody:{theirs}:/bin/sh\n", folder=self.tmp)
+        passwd = self.write("passwd", f"root:x:0:0:root:{self.home}:/bin/sh\nnobody:x:65534:65534:nobody:{theirs}:/bin/sh\n", directory=self.tmp)
         for home, policy in ((theirs, "strict"), (self.home, "shell")):
             (home / ".config/sbx").mkdir(parents=True)
             (home / ".config/sbx/config.toml").write_text(f'policy = "{policy}"\n')
@@ -171,9 +171,9 @@ class Checkout(SbxTest):
             self.assertEqual(ended.text.splitlines()[:2], ["1000 1000 700", "1000 1000 644"], f"{mode}: {ended}")
             self.assertEqual(ended.text.splitlines()[2], "33", f"{mode}: {ended}")
 
-    def test_new_files_belong_to_the_folders_owner(self):
-        self.shell("read-write", "echo x > new; mkdir folder; echo more >> own.txt")
-        for name in ("new", "folder", "own.txt"):
+    def test_new_files_belong_to_the_directories_owner(self):
+        self.shell("read-write", "echo x > new; mkdir directory; echo more >> own.txt")
+        for name in ("new", "directory", "own.txt"):
             facts = (self.work / name).stat()
             self.assertEqual((facts.st_uid, facts.st_gid), (CHECKOUT_UID, CHECKOUT_UID), name)
 

@@ -10,7 +10,7 @@ from codetest import OVERLAY, Codes
 class OfRoot(Codes):
     def setUp(self):
         super().setUp()
-        self.granted = self.write("granted/file", "x", folder=self.tmp).parent
+        self.granted = self.write("granted/file", "x", directory=self.tmp).parent
 
     def meets_granted(self, code, call, answer, *options):
         self.meets(code, call, answer, "--read", self.granted, "true", options=options)

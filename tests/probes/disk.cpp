@@ -232,12 +232,12 @@ int fill_in_a_way(Arguments arguments) {
 }
 
 constexpr Probe kProbes[] = {
-    {"fill-nameless", "FOLDER MIB", 2, fill_without_names},
-    {"fill-by", "WAY FOLDER MIB [nameless] [stay]", 3, fill_in_a_way},
+    {"fill-nameless", "DIRECTORY MIB", 2, fill_without_names},
+    {"fill-by", "WAY DIRECTORY MIB [nameless] [stay]", 3, fill_in_a_way},
     {"fill-without-first", "FILE MIB", 2, fill_without_first},
-    {"make-files", "FOLDER COUNT", 2, make_files},
+    {"make-files", "DIRECTORY COUNT", 2, make_files},
     {"make-sparse", "FILE BYTES [ignore]", 2, make_sparse},
-    {"write-children", "FOLDER COUNT MIB", 3, write_from_children},
+    {"write-children", "DIRECTORY COUNT MIB", 3, write_from_children},
 };
 
 }  // namespace

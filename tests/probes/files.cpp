@@ -45,7 +45,7 @@ int remove_file(Arguments arguments) {
 int link_file(Arguments arguments) {
   return answer(link(arguments[0], arguments[1]));
 }
-int make_folder(Arguments arguments) {
+int make_directory(Arguments arguments) {
   return answer(mkdir(arguments[0], 0755));
 }
 int change_mode(Arguments arguments) {
@@ -58,19 +58,19 @@ int look(Arguments arguments) {
 }
 
 int list(Arguments arguments) {
-  DIR* folder = opendir(arguments[0]);
-  if (folder == nullptr) return refused();
-  while (const dirent* entry = readdir(folder)) std::printf("%s\n", entry->d_name);
+  DIR* directory = opendir(arguments[0]);
+  if (directory == nullptr) return refused();
+  while (const dirent* entry = readdir(directory)) std::printf("%s\n", entry->d_name);
   return kWorked;
 }
 
 /// Lists every open descriptor except the one used for listing: number and target.
 int list_descriptors(Arguments) {
-  DIR* folder = opendir("/proc/self/fd");
-  if (folder == nullptr) return refused();
-  while (const dirent* entry = readdir(folder)) {
+  DIR* directory = opendir("/proc/self/fd");
+  if (directory == nullptr) return refused();
+  while (const dirent* entry = readdir(directory)) {
     const int fd = std::atoi(entry->d_name);
-    if (entry->d_name[0] == '.' || fd == dirfd(folder)) continue;
+    if (entry->d_name[0] == '.' || fd == dirfd(directory)) continue;
     char target[PATH_MAX] = "";
     char name[64];
     std::snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
@@ -103,9 +103,9 @@ int remount_writable(Arguments arguments) {
 int leave_chroot(Arguments) {
   const int old_root = open("/", O_RDONLY | O_DIRECTORY);
   if (old_root < 0) return unasked("open /");
-  char folder[] = "/tmp/probe-XXXXXX";
-  if (mkdtemp(folder) == nullptr) return unasked("mkdtemp");
-  if (chroot(folder) != 0) return refused();
+  char directory[] = "/tmp/probe-XXXXXX";
+  if (mkdtemp(directory) == nullptr) return unasked("mkdtemp");
+  if (chroot(directory) != 0) return refused();
   if (fchdir(old_root) != 0) return refused();
   for (int i = 0; i < 64; ++i) {
     if (chdir("..") != 0) return refused();
@@ -120,10 +120,11 @@ int above_root(Arguments) {
   struct stat parent{};
   if (stat("/", &root) != 0 || stat("/..", &parent) != 0) return unasked("stat");
   if (root.st_ino != parent.st_ino || root.st_dev != parent.st_dev) return worked();
-  char folder[PATH_MAX];
-  const long length = syscall(SYS_getcwd, folder, sizeof folder);  // glibc hides "(unreachable)"
+  char directory[PATH_MAX];
+  const long length =
+      syscall(SYS_getcwd, directory, sizeof directory);  // glibc hides "(unreachable)"
   if (length < 0) return refused();
-  return folder[0] == '/' ? refused(EXDEV) : worked();
+  return directory[0] == '/' ? refused(EXDEV) : worked();
 }
 
 int open_terminal(Arguments arguments) {
@@ -138,16 +139,16 @@ constexpr Probe kProbes[] = {
     {"rename", "FROM TO", 2, rename_file},
     {"remove", "FILE", 1, remove_file},
     {"link", "FROM TO", 2, link_file},
-    {"make-folder", "PATH", 1, make_folder},
+    {"make-directory", "PATH", 1, make_directory},
     {"change-mode", "PATH MODE", 2, change_mode},
     {"look", "PATH", 1, look},
-    {"list", "FOLDER", 1, list},
+    {"list", "DIRECTORY", 1, list},
     {"descriptors", "", 0, list_descriptors},
     {"environment", "", 0, list_environment},
     {"make-device", "PATH", 1, make_device},
-    {"mount", "FOLDER", 1, mount_tmpfs},
-    {"unmount", "FOLDER", 1, unmount},
-    {"remount", "FOLDER", 1, remount_writable},
+    {"mount", "DIRECTORY", 1, mount_tmpfs},
+    {"unmount", "DIRECTORY", 1, unmount},
+    {"remount", "DIRECTORY", 1, remount_writable},
     {"leave-chroot", "", 0, leave_chroot},
     {"above-root", "", 0, above_root},
     {"open-terminal", "PATH", 1, open_terminal},

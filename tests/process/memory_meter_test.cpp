@@ -49,20 +49,20 @@ class MemoryMeterTest : public testing::Test {
   void SetUp() override {
     std::string name = testing::TempDir() + "/sbx-proc-XXXXXX";
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    std::filesystem::create_directories(folder_ / "1");
+    directory_ = name;
+    std::filesystem::create_directories(directory_ / "1");
     proc_ = UniqueFd(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
 
   void put(int number, const char* file, const std::string& text) const {
-    std::ofstream(folder_ / std::to_string(number) / file) << text;
+    std::ofstream(directory_ / std::to_string(number) / file) << text;
   }
   [[nodiscard]] int proc() const { return proc_.get(); }
 
   void process(int number, std::uint64_t addresses, std::uint64_t resident,
                const std::string& status, const std::string& rollup = "") {
-    const auto own = folder_ / std::to_string(number);
+    const auto own = directory_ / std::to_string(number);
     std::filesystem::create_directories(own);
     std::ofstream(own / "statm") << addresses / kPage << ' ' << resident / kPage << " 0 0 0 0 0\n";
     std::ofstream(own / "status") << status;
@@ -77,7 +77,7 @@ class MemoryMeterTest : public testing::Test {
   }
 
  private:
-  std::filesystem::path folder_;
+  std::filesystem::path directory_;
   UniqueFd proc_;
 };
 

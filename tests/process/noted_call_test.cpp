@@ -70,11 +70,11 @@ bool gives(const char* path, int wanted) {
 TEST(NotedCall, IsLookedAtAndAnsweredByTheKernelItself) {
   Looks* const looks = share_looks();
   const Seen seen = run_to_end(
-      noting(looks, [] { return gives("/", 0) && gives("/no/such/folder", ENOENT) ? 0 : 1; }));
+      noting(looks, [] { return gives("/", 0) && gives("/no/such/directory", ENOENT) ? 0 : 1; }));
   SKIP_WITHOUT_SECCOMP(seen);
   EXPECT_EQ(seen.verdict, "exited 0");
   EXPECT_EQ(looks->count, 2);
-  EXPECT_STREQ(looks->text, "/no/such/folder");
+  EXPECT_STREQ(looks->text, "/no/such/directory");
   EXPECT_STRNE(looks->process, "");
   EXPECT_EQ(seen.denials, "") << "what is allowed is no denial";
 }

@@ -150,7 +150,7 @@ TEST(ProcessList, MemoryIsToldOfAsLongAsAnyThreadIsLeft) {
   EXPECT_THAT(std::string(list.statm(left)), Not(testing::StartsWith("0 ")));
   EXPECT_THAT(std::string(list.statm(left)), Not(IsEmpty()));
   EXPECT_NE(left.holder, pid) << "its first thread has no memory any more";
-  EXPECT_THAT(ProcessList::memory_folder(left), testing::HasSubstr("/task/"));
+  EXPECT_THAT(ProcessList::memory_directory(left), testing::HasSubstr("/task/"));
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
 }

@@ -102,15 +102,15 @@ class SwappedTest : public testing::Test {
     return list;
   }
   /// Of `made` and `victim`, removes the one that is not `kept`, and gives that one its name back.
-  static void remove_other(int folder, int kept) {
-    for (bool removed = false; !removed && ::faccessat(folder, "made", F_OK, 0) == 0;)
+  static void remove_other(int directory, int kept) {
+    for (bool removed = false; !removed && ::faccessat(directory, "made", F_OK, 0) == 0;)
       for (const char* name : {"made", "victim"}) {
-        const auto there = held::open_beneath(folder, name, O_RDONLY | O_DIRECTORY);
+        const auto there = held::open_beneath(directory, name, O_RDONLY | O_DIRECTORY);
         if (!there || held::identity_of(there->get()) == held::identity_of(kept)) continue;
         for (const char* file : {"one", "two"}) (void)held::remove_file(there->get(), file);
-        removed = removed || held::remove_directory(folder, name);
+        removed = removed || held::remove_directory(directory, name);
       }
-    (void)held::rename_to_free({folder, "made"}, {folder, "victim"});
+    (void)held::rename_to_free({directory, "made"}, {directory, "victim"});
   }
 
   fs::path root_;
@@ -203,7 +203,7 @@ TEST_F(SwappedTest, ADeepTreeIsRemovedWithFewDescriptors) {
 /// Stands for a supervisor that is killed: makes a disk and PID 1 of a namespace, and ends. PID 1
 /// keeps no descriptor but one.
 [[noreturn]] void leave_a_disk(const fs::path& state, int told, int ready) {
-  const auto disk = workspace::DiskFolder::make(state, ::geteuid(), ::getegid());
+  const auto disk = workspace::DiskDirectory::make(state, ::geteuid(), ::getegid());
   const int spaces = CLONE_NEWPID | (::geteuid() == 0 ? 0 : CLONE_NEWUSER);
   const pid_t init = disk && ::unshare(spaces) == 0 ? ::fork() : -1;
   if (init == 0) {
@@ -231,12 +231,12 @@ TEST_F(SwappedTest, ADiskStaysWhileAProcessOfItsSandboxLives) {
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, init, 0)));
   char byte = 0;
   EXPECT_EQ(::read(ready->read.get(), &byte, 1), 1);
-  workspace::sweep_disk_folders(at("state"));
+  workspace::sweep_disk_directories(at("state"));
   EXPECT_EQ(names("state/disks").size(), 2U) << "the disk and its lock";
   ::kill(init, SIGKILL);
   pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
   EXPECT_EQ(::poll(&ended, 1, -1), 1);
-  workspace::sweep_disk_folders(at("state"));
+  workspace::sweep_disk_directories(at("state"));
   EXPECT_THAT(names("state/disks"), IsEmpty());
 }
 
@@ -258,8 +258,8 @@ TEST_F(SwappedTest, ReadingOpensNothingButWhatTheProgramWrote) {
       (void)held::exchange({upper.get(), "file"}, {upper.get(), "file-link"});
     });
     for (int round = 0; round < rounds(); ++round) {
-      (void)workspace::open_private_folder(upper.get(), "closed");
-      (void)workspace::open_private_folder(upper.get(), "closed/inner");
+      (void)workspace::open_private_directory(upper.get(), "closed");
+      (void)workspace::open_private_directory(upper.get(), "closed/inner");
       (void)workspace::open_private_file(upper.get(), "file");
       ASSERT_EQ(mode_of("victim"), 0500U) << "round " << round;
       ASSERT_EQ(mode_of("victim/key"), 0400U) << "round " << round;
@@ -279,9 +279,9 @@ TEST_F(SwappedTest, ReadingReachesWhatIsClosedAndPutsTheModesBack) {
   const UniqueFd upper = open("upper");
   ASSERT_EQ(::chmod(at("upper").c_str(), 0), 0);
   for (int round = 0; round < 3; ++round) {
-    const auto inner = workspace::open_private_folder(upper.get(), "closed/inner");
+    const auto inner = workspace::open_private_directory(upper.get(), "closed/inner");
     ASSERT_TRUE(inner) << inner.error().text();
-    const auto entries = workspace::read_folder(inner->get());
+    const auto entries = workspace::read_directory(inner->get());
     ASSERT_TRUE(entries);
     EXPECT_EQ(entries->size(), 2U);
     const auto file = workspace::open_private_file(upper.get(), "closed/inner/file");
@@ -290,9 +290,9 @@ TEST_F(SwappedTest, ReadingReachesWhatIsClosedAndPutsTheModesBack) {
     const auto link = workspace::read_private_link(upper.get(), "closed/inner/link");
     ASSERT_TRUE(link) << link.error().text();
     EXPECT_EQ(*link, "somewhere");
-    const auto listed = workspace::open_private_folder(upper.get(), "listed");
+    const auto listed = workspace::open_private_directory(upper.get(), "listed");
     ASSERT_TRUE(listed);
-    const auto in_listed = workspace::read_folder(listed->get());
+    const auto in_listed = workspace::read_directory(listed->get());
     ASSERT_TRUE(in_listed);
     EXPECT_EQ(in_listed->size(), 1U);
   }
@@ -395,14 +395,14 @@ TEST_F(SwappedTest, ADirectoryThatWasSwappedIsNotGivenAway) {
     const Attacker attacker(
         [&out] { (void)held::exchange({out.get(), "made"}, {out.get(), "victim"}); });
     for (int round = 0; round < rounds(); ++round) {
-      (void)workspace::make_folder(out.get(), "made", kNobody);
+      (void)workspace::make_directory(out.get(), "made", kNobody);
       struct stat facts{};
       ASSERT_EQ(::fstat(victim.get(), &facts), 0);
       ASSERT_EQ(facts.st_uid, 0U) << "round " << round;
       remove_other(out.get(), victim.get());
     }
   }
-  ASSERT_TRUE(workspace::make_folder(out.get(), "made", kNobody));
+  ASSERT_TRUE(workspace::make_directory(out.get(), "made", kNobody));
   struct stat facts{};
   ASSERT_EQ(::lstat(at("out/made").c_str(), &facts), 0);
   EXPECT_EQ(facts.st_uid, kNobody.uid);
@@ -436,14 +436,14 @@ TEST_F(SwappedTest, ALockOfAnyoneElseIsWaitedForAWhileAndNamed) {
   }
   char byte = 0;
   ASSERT_EQ(::read(ready->read.get(), &byte, 1), 1);
-  const Status locked = workspace::lock_folder(
+  const Status locked = workspace::lock_directory(
       out.get(), {.begins = {}, .stop = {}, .patience = std::chrono::milliseconds(50)});
   ::kill(holder, SIGKILL);
   ::waitpid(holder, nullptr, 0);
   ASSERT_FALSE(locked);
   EXPECT_EQ(locked.error().code, "cannot-lock");
   EXPECT_THAT(locked.error().message, testing::HasSubstr(std::to_string(holder) + " (greedy)"));
-  EXPECT_TRUE(workspace::lock_folder(out.get(), {}));
+  EXPECT_TRUE(workspace::lock_directory(out.get(), {}));
 }
 
 }  // namespace

@@ -589,7 +589,7 @@ TEST_F(TransferTest, ListingsNameEverythingThatIsThere) {
   EXPECT_EQ(list->entries[1].modified.tv_sec, facts("box/d/file").st_mtim.tv_sec);
   EXPECT_EQ(list->entries[2].leads_to, "/nowhere");
   EXPECT_EQ(list->entries[3].name, "odd\n\xff");
-  EXPECT_EQ(list->entries[4].type, FileType::folder);
+  EXPECT_EQ(list->entries[4].type, FileType::directory);
   EXPECT_EQ(inside.wait(), 0);
 
   const Inside one = start(ls_arguments("d/link"));

@@ -29,18 +29,18 @@ def missing(program):
 class Programs(SbxTest):
     def place(self, name, program):
         """A directory with the program's files."""
-        folder = self.tmp / name
-        folder.mkdir(mode=0o755)
+        directory = self.tmp / name
+        directory.mkdir(mode=0o755)
         for path, text in program.files.items():
-            self.write(path, text, 0o755, folder)
-        return folder
+            self.write(path, text, 0o755, directory)
+        return directory
 
     def outside(self, program, place):
         home, scratch = place / "home", place / "tmp"
-        for folder in (home, scratch):
-            folder.mkdir(exist_ok=True)
+        for directory in (home, scratch):
+            directory.mkdir(exist_ok=True)
         for path, text in program.home.items():
-            self.write(path, text, folder=home)
+            self.write(path, text, directory=home)
         work = self.place(f"{place.name}/work", program)
         command = program.command[1:] if program.command[0] == "--" else [self.interpreter(program), *program.command]
         process = sbxtest.start(command, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -58,7 +58,7 @@ class Programs(SbxTest):
         outside = self.outside(program, place)
         self.assertEqual(outside[0], 0, f"{program.name} fails outside already: {outside}")
         for path, text in program.home.items():
-            self.write(path, text, folder=self.home)
+            self.write(path, text, directory=self.home)
         work = self.place(f"inside-{number}", program)
         ended = self.sbx("-p", program.policy, *program.options, *program.command, cwd=work, timeout=HANG)
         inside = (ended.status, ended.text, ended.record["stderr"]["text"])
@@ -126,7 +126,7 @@ class Refused(SbxTest):
         if shutil.which("git", path=PATH) is None:
             self.skipTest("git is not installed")
         (program,) = (program for program in PROGRAMS if program.name == "git")
-        self.write(".gitconfig", program.home[".gitconfig"], folder=self.home)
+        self.write(".gitconfig", program.home[".gitconfig"], directory=self.home)
         shown = self.exited(self.sbx("-p", "shell", "--", "git", "config", "--list", "--global"))
         self.assertEqual(shown.text, "user.name=Ada Example\nuser.email=ada@example.org\n", shown)
         hidden = self.sbx("-p", "python", "--", "git", "config", "--list", "--global")

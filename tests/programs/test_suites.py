@@ -53,20 +53,20 @@ class Suites(SbxTest):
         self.home.chmod(0o755)
         self.tmp.chmod(0o755)
 
-    def ordinary(self, command, folder):
+    def ordinary(self, command, directory):
         """The command as an ordinary user, like the program inside."""
         if not IS_ROOT:
             return command
         nobody = 65534
-        for path in (folder, *folder.rglob("*")):
+        for path in (directory, *directory.rglob("*")):
             os.chown(path, nobody, nobody)
         return ["setpriv", f"--reuid={nobody}", f"--regid={nobody}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", *command]
 
     def compare(self, suite, policy, command, options=()):
         """Runs it both ways; returns how many passed both."""
         outside = self.tmp / "outside"
-        for folder in (outside, outside / "home", outside / "tmp"):
-            folder.mkdir()
+        for directory in (outside, outside / "home", outside / "tmp"):
+            directory.mkdir()
         environment = self.environment({"HOME": str(outside / "home"), "TMPDIR": str(outside / "tmp"), "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1"})
         process = sbxtest.start(self.ordinary(command, outside), cwd=outside, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
         text, _ = process.communicate(timeout=3000)
@@ -108,10 +108,10 @@ class Suites(SbxTest):
         found = importlib.util.find_spec("pandas")
         if found is None:
             self.skipTest("python3-pandas is not installed")
-        folder = pathlib.Path(found.origin).parent
-        if not (folder / "tests" / path).exists():
+        directory = pathlib.Path(found.origin).parent
+        if not (directory / "tests" / path).exists():
             self.skipTest("this pandas comes without its tests")
-        self.pytest(f"pandas.{path}", "data-analysis", str(folder / "tests" / path), *arguments)
+        self.pytest(f"pandas.{path}", "data-analysis", str(directory / "tests" / path), *arguments)
 
     def cpython(self, name, *arguments):
         if subprocess.run(["/usr/bin/python3", "-I", "-c", f"import importlib.util as u; exit(u.find_spec('test.{name}') is None)"], capture_output=True, check=False).returncode:

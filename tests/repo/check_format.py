@@ -9,8 +9,8 @@ SUFFIXES = {".cpp", ".hpp", ".c", ".h"}
 
 files = sorted(
     path
-    for folder in ("include", "src", "tests", "examples")
-    for path in (source / folder).rglob("*")
+    for directory in ("include", "src", "tests", "examples")
+    for path in (source / directory).rglob("*")
     if path.suffix in SUFFIXES and path.is_file()
 )
 if len(files) < 300:

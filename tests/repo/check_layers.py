@@ -56,15 +56,15 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 
 def problems_of(path, source):
     name = path.relative_to(source / "src").as_posix()
-    folder = name.split("/")[0]
-    if folder not in MAY_INCLUDE:
-        yield f"src/{name}: check_layers.py does not know the folder {folder}"
+    directory = name.split("/")[0]
+    if directory not in MAY_INCLUDE:
+        yield f"src/{name}: check_layers.py does not know the directory {directory}"
         return
     for bracket, header in INCLUDE.findall(path.read_text()):
         other = header.split("/")[0]
-        if bracket == '"' and other != folder and other != "base" and other not in MAY_INCLUDE[folder]:
-            yield f"src/{name}: {folder} may not include {header}"
-        if bracket == '"' and folder == "lib" and other != "lib":
+        if bracket == '"' and other != directory and other != "base" and other not in MAY_INCLUDE[directory]:
+            yield f"src/{name}: {directory} may not include {header}"
+        if bracket == '"' and directory == "lib" and other != "lib":
             yield f"src/{name}: the public library includes nothing of this tree but its own headers and include/sbx"
         for pattern, places, why in FENCES:
             if re.search(pattern, header) and not any(name.startswith(place) for place in places):

@@ -50,9 +50,9 @@ def main():
     rules = schema(cache)
     validator = jsonschema.validators.validator_for(rules)(rules)
     problems = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         for name, text in MISTAKES.items():
-            path = pathlib.Path(folder) / f"{name}.toml"
+            path = pathlib.Path(directory) / f"{name}.toml"
             path.write_text(text)
             done = subprocess.run([sbx, "policy", "check", "--format", "sarif", path], capture_output=True, text=True, check=False)
             log = json.loads(done.stdout)

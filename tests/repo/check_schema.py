@@ -49,8 +49,8 @@ def main():
     if done.returncode != 0:
         sys.exit(done.stdout + done.stderr)
     # The twin: the linter finds a mistake that only the schema knows.
-    with tempfile.TemporaryDirectory() as folder:
-        wrong = pathlib.Path(folder) / "wrong.toml"
+    with tempfile.TemporaryDirectory() as directory:
+        wrong = pathlib.Path(directory) / "wrong.toml"
         wrong.write_text(f"#:schema {source}/schema/sbx.policy.1.json\nschema = 1\n[limits]\nmemry = \"1G\"\n")
         done = lint(program, [wrong])
         if done.returncode == 0:

@@ -71,7 +71,7 @@ def defines_own(file, number):
 
 
 def library_of(file):
-    return next(folder for folder in file.parents if (folder / "CMakeLists.txt").exists())
+    return next(directory for directory in file.parents if (directory / "CMakeLists.txt").exists())
 
 
 def main():

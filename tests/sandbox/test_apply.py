@@ -173,18 +173,18 @@ class Damaged(Changes):
     """Random changes of many equal directories: one application each, which is killed, or in which a system call fails,
     one call later each time."""
 
-    FOLDERS = 150
+    DIRECTORIES = 150
 
     def changes_of(self, seed, count):
         """A tree, and code that changes it."""
         dice = random.Random(seed)
-        names = [f"{folder}{name}" for folder in ("", "p/", "q/", "q/r/") for name in "abc"]
+        names = [f"{directory}{name}" for directory in ("", "p/", "q/", "q/r/") for name in "abc"]
         before = {name: f"{seed} {name} {'x' * dice.choice((0, 10, 5000))}\n" for name in names}
         code = ["import os"]
         left = list(names)
         dice.shuffle(left)
         for number, name in enumerate(left[:count]):
-            what = dice.choice(("move", "move", "move", "write", "delete", "mode", "link", "swap", "to_folder", "create"))
+            what = dice.choice(("move", "move", "move", "write", "delete", "mode", "link", "swap", "to_directory", "create"))
             other = left[8 + number % 4]
             place = dice.choice(("", "p/", "n/", "n/m/"))
             code.append("os.makedirs('n/m', exist_ok=True)" if place.startswith("n") else "")
@@ -195,7 +195,7 @@ class Damaged(Changes):
                 "mode": f"os.chmod({name!r}, 0o755)",
                 "link": f"os.remove({name!r}); os.symlink('target{number}', {name!r})",
                 "swap": f"os.rename({name!r}, 't'); os.rename({other!r}, {name!r}); os.rename('t', {other!r})",
-                "to_folder": f"os.rename({name!r}, 't'); os.mkdir({name!r}); os.rename('t', {name + '/inner'!r})",
+                "to_directory": f"os.rename({name!r}, 't'); os.mkdir({name!r}); os.rename('t', {name + '/inner'!r})",
                 "create": f"open({place + f'made{number}'!r}, 'w').write('made {number}')",
             }[what])
         return before, "\n    ".join(code)
@@ -204,11 +204,11 @@ class Damaged(Changes):
         before, code = self.changes_of(seed, count)
         shutil.rmtree(self.work)
         self.work.mkdir()
-        for i in range(self.FOLDERS):
+        for i in range(self.DIRECTORIES):
             for name, text in before.items():
                 self.write(f"c{i}/{name}", text)
-        self.keep(f"import os\nfor i in range({self.FOLDERS}):\n    os.chdir(f'c{{i}}')\n    {code}\n    os.chdir('..')", name=f"set-{seed}")
-        last = f"c{self.FOLDERS - 1}"
+        self.keep(f"import os\nfor i in range({self.DIRECTORIES}):\n    os.chdir(f'c{{i}}')\n    {code}\n    os.chdir('..')", name=f"set-{seed}")
+        last = f"c{self.DIRECTORIES - 1}"
         was = tree_of(self.work / last)
         self.changes("apply", "--yes", f"set-{seed}", f"{last}/**")
         return was, tree_of(self.work / last)
@@ -217,10 +217,10 @@ class Damaged(Changes):
     def texts(tree):
         return {entry[2] for name, entry in tree.items() if entry[0] == stat.S_IFREG and len(entry[2]) > 0 and not is_temporary(name)}
 
-    def check(self, folder, was, will, told):
+    def check(self, directory, was, will, told):
         """Each file is old or new, and no content that was there and will be is missing. What two files exchange is in the
         set too."""
-        now = tree_of(self.work / folder)
+        now = tree_of(self.work / directory)
         for name, entry in now.items():
             if entry[0] != stat.S_IFDIR and not is_temporary(name):
                 self.assertIn(entry, (was.get(name), will.get(name)), (name, told))
@@ -230,7 +230,7 @@ class Damaged(Changes):
     def damage(self, seed, how, count=8):
         was, will = self.make(seed, count)
         calls = []
-        for i in range(self.FOLDERS - 1):
+        for i in range(self.DIRECTORIES - 1):
             command = [SBX, "changes", "apply", "--yes", f"set-{seed}", f"c{i}/**"]
             call, status = how(command, i + 1, self.environment())
             if call is None:
@@ -335,17 +335,17 @@ class Oracle(Changes):
     def operations(self, seed, count):
         """Code for random operations. Each may fail: then both fail."""
         dice = random.Random(seed)
-        names = [f"{folder}{name}" for folder in ("", "d/", "d/e/", "f/") for name in ("a", "b", "c", "g", "h")]
+        names = [f"{directory}{name}" for directory in ("", "d/", "d/e/", "f/") for name in ("a", "b", "c", "g", "h")]
         code = ["import os", "def do(call, *words):", "    try: call(*words)", "    except OSError: pass",
                 "def write(name, text, how):", "    with open(name, how) as f: f.write(text)", MOVE]
         for number in range(count):
             one, other = dice.choice(names), dice.choice(names)
-            folder = dice.choice(("d", "d/e", "f", "a", "f/g"))
+            directory = dice.choice(("d", "d/e", "f", "a", "f/g"))
             code.append(dice.choice((
                 f"do(write, {one!r}, '{seed} {number}\\n', 'w')", f"do(write, {one!r}, '{number}\\n', 'a')", f"do(os.truncate, {one!r}, {dice.randrange(9)})",
                 f"do(move, {one!r}, {other!r})", f"do(os.remove, {one!r})", f"do(os.link, {one!r}, {other!r})", f"do(os.symlink, {other!r}, {one!r})",
-                f"do(chmod, {one!r}, 0o{dice.choice(('644', '600', '755', '700', '444'))})", f"do(os.mkdir, {folder!r})", f"do(os.rmdir, {folder!r})",
-                f"do(move, {folder!r}, {dice.choice(names)!r})")))
+                f"do(chmod, {one!r}, 0o{dice.choice(('644', '600', '755', '700', '444'))})", f"do(os.mkdir, {directory!r})", f"do(os.rmdir, {directory!r})",
+                f"do(move, {directory!r}, {dice.choice(names)!r})")))
         return "\n".join(code)
 
     def make(self, top, seed):

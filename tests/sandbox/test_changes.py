@@ -51,7 +51,7 @@ class Kept(Changes):
         self.story()
         before = self.tree()
         listed, = self.json_of("list")["sets"]
-        self.assertEqual((listed["name"], listed["count"], listed["folder"], listed["success"]), ("set", 4, str(self.work), True))
+        self.assertEqual((listed["name"], listed["count"], listed["directory"], listed["success"]), ("set", 4, str(self.work), True))
         self.assertIn(b"set ", self.changes("list").out)
         shown = self.changes("diff", "set").out.decode()
         places = [shown.index(word) for word in ("deleted   notes.txt", "deleted   src/", "modified  README", "+cleaned")]
@@ -154,16 +154,16 @@ class Kept(Changes):
 
     def test_a_store_of_somebody_else_is_not_used(self):
         if not sbxtest.IS_ROOT:
-            self.skipTest("needs root to give a folder away")
+            self.skipTest("needs root to give a directory away")
         self.state.mkdir(parents=True)
         os.chown(self.state, 12345, 12345)
         self.could_not(self.sbx("--workspace", f"{self.work}:overlay", "--keep", "x", "touch", "a"), "somebody else")
 
     def test_state_goes_where_the_caller_says_below_the_home_only(self):
-        for folder, used in ((self.home / "my state", True), (self.tmp / "outside", False)):
-            ended = self.sbx("--workspace", f"{self.work}:overlay", "--keep", "x", "touch", "a", env={"XDG_STATE_HOME": str(folder)})
+        for directory, used in ((self.home / "my state", True), (self.tmp / "outside", False)):
+            ended = self.sbx("--workspace", f"{self.work}:overlay", "--keep", "x", "touch", "a", env={"XDG_STATE_HOME": str(directory)})
             self.exited(ended)
-            self.assertEqual((folder / "sbx/changes/x").exists(), used)
+            self.assertEqual((directory / "sbx/changes/x").exists(), used)
         self.assertTrue((self.state / "x").exists())
 
     def test_what_a_killed_sbx_left_in_the_store_is_removed(self):
@@ -256,7 +256,7 @@ class Later(Changes):
         self.assertEqual(self.tree(), before)
         self.assertEqual(before, {"x": b"2", "y/z": b"", "README": b"text\nmore", "run": b"text\n"})
 
-    def test_patterns_choose_and_bring_their_new_folders(self):
+    def test_patterns_choose_and_bring_their_new_directories(self):
         self.write("old/file", "x")
         self.keep("import os, shutil\nos.makedirs('new/deep'); open('new/deep/f', 'w'); open('new/g', 'w'); open('a.c', 'w'); shutil.rmtree('old')")
         self.changes("apply", "--yes", "set", "new/deep/f", "*.c")
@@ -294,7 +294,7 @@ class Later(Changes):
         self.assertIn("a policy file", str(self.json_of("apply", "--yes", "set")["applied"]["left"]))
         self.assertEqual((self.work / "p.toml").read_text(), policy.read_text())
 
-    def test_a_folder_that_is_gone_or_another_one_is_an_error(self):
+    def test_a_directory_that_is_gone_or_another_one_is_an_error(self):
         self.story()
         self.work.rename(self.tmp / "moved")
         self.assertIn(b"can't be opened", self.changes("apply", "--yes", "set", ends_with=125).err)
@@ -380,7 +380,7 @@ class Moved(Changes):
             self.assertIn(f"sbx changes apply set-{number}".encode(), ended.err)
             self.assertIn("made", self.paths(self.json_of("show", f"set-{number}")["changes"]))
 
-    def test_kept_changes_are_applied_when_the_folder_is_back(self):
+    def test_kept_changes_are_applied_when_the_directory_is_back(self):
         self.run_and(self.renamed, "--keep", "set")
         (self.tmp / "elsewhere").rename(self.work)
         self.changes("apply", "--yes", "set")
@@ -611,11 +611,11 @@ class Edited(Changes):
         self.keep("open('a', 'w').write('x')")
         self.edited(("created file", "created door"), ("created file", "made file"), ("0644 1 0", "0644 1 ../manifest"), ("0644", "77777"),
                     ("0644 1", "0644 -1"), ("end 1", "end 2"), ("end 1", ""), ("sbx.changes/1", "sbx.changes/2"), ("layer ", "layer x"),
-                    ("folder /", "folder x/"), ("success yes", "success maybe"))
+                    ("directory /", "directory x/"), ("success yes", "success maybe"))
         self.changes("apply", "--yes", "set")
 
     def test_content_that_is_no_plain_file_is_not_read(self):
-        secret = self.write("secret", "secret", folder=self.tmp)
+        secret = self.write("secret", "secret", directory=self.tmp)
         for make in (lambda path: path.symlink_to(secret), os.mkfifo, os.mkdir, lambda path: None):
             self.keep("open('a', 'w').write('x')")
             content = self.state / "set/contents/0"
@@ -683,18 +683,18 @@ class KilledAtEveryCall(Changes):
     """Many identical directories with identical changes: one application each, killed one system call later each
     time."""
 
-    FOLDERS = 100
+    DIRECTORIES = 100
     BEFORE = {"modified": "old\n", "large": "a" * 70_000, "deleted": "old\n", "moved": "text\n", "gone/inner": "old\n", "executable": "#!/bin/sh\n"}
 
     def setUp(self):
         super().setUp()
-        for i in range(self.FOLDERS):
+        for i in range(self.DIRECTORIES):
             for name, text in self.BEFORE.items():
                 self.write(f"c{i}/{name}", text)
             os.symlink("old", self.work / f"c{i}/link")
         self.before = self.seen("c0")
         self.keep(f"""import os
-for i in range({self.FOLDERS}):
+for i in range({self.DIRECTORIES}):
     os.chdir(f'c{{i}}')
     open('modified', 'w').write('new text\\n'); open('large', 'w').write('b' * 80_000)
     os.makedirs('made/below'); open('made/below/file', 'w').write('made\\n')
@@ -703,23 +703,23 @@ for i in range({self.FOLDERS}):
     os.chdir('..')
 """)
 
-    def seen(self, folder):
+    def seen(self, directory):
         """Name -> its type and contents, without directories."""
         found = {}
-        for path in (self.work / folder).rglob("*"):
+        for path in (self.work / directory).rglob("*"):
             if path.is_symlink():
-                found[str(path.relative_to(self.work / folder))] = ("link", os.readlink(path))
+                found[str(path.relative_to(self.work / directory))] = ("link", os.readlink(path))
             elif path.is_file():
-                found[str(path.relative_to(self.work / folder))] = (path.stat().st_mode & 0o777, path.read_bytes())
+                found[str(path.relative_to(self.work / directory))] = (path.stat().st_mode & 0o777, path.read_bytes())
         return found
 
     def test_each_file_is_old_or_new_and_the_next_one_finishes(self):
-        last = f"c{self.FOLDERS - 1}"
+        last = f"c{self.DIRECTORIES - 1}"
         self.changes("apply", "--yes", "set", f"{last}/**")
         after = self.seen(last)
         self.assertEqual(set(after), {"modified", "large", "made/below/file", "made/moved", "executable", "link"})
         calls = []
-        for i in range(self.FOLDERS - 1):
+        for i in range(self.DIRECTORIES - 1):
             call = traced.killed_before([SBX, "changes", "apply", "--yes", "set", f"c{i}/**"], i + 1, self.environment())
             if call is None:
                 break
@@ -727,10 +727,10 @@ for i in range({self.FOLDERS}):
             self.is_old_or_new(self.seen(f"c{i}"), after, calls)
             self.changes("apply", "--yes", "set", f"c{i}/**")  # so that the next one has nothing to remove
         else:
-            self.fail(f"more calls than folders: {calls}")
+            self.fail(f"more calls than directories: {calls}")
         self.assertLessEqual({"renameat", "unlinkat", "mkdirat", "openat", "fchmodat"}, {call.removesuffix("2") for call in calls})
         self.changes("apply", "--yes", "set")
-        for i in range(self.FOLDERS):
+        for i in range(self.DIRECTORIES):
             self.assertEqual((self.seen(f"c{i}"), os.path.exists(self.work / f"c{i}/gone")), (after, False), i)
 
     def is_old_or_new(self, found, after, calls):
@@ -806,7 +806,7 @@ class Hindered(Changes):
             '"$SBX" changes apply --yes set; cat f? | tr -d n | wc -c')
         self.assertEqual(ended.out.split()[-1], b"0", ended)
 
-    def test_a_read_only_folder_is_named_and_nothing_is_done(self):
+    def test_a_read_only_directory_is_named_and_nothing_is_done(self):
         ended = self.apart('cd "$WORK"; echo old > f; ' + self.RUN + "\"open('f', 'w').write('new')\"\n"
                            'mount --bind "$WORK" "$WORK"; mount -o remount,bind,ro "$WORK"\n'
                            'status=0; "$SBX" changes apply --yes set || status=$?; echo $status; cat "$WORK/f"')

@@ -26,10 +26,10 @@ os.mkdir('search'); open('search/file', 'w').write('x'); os.chmod('search', 0o71
 """
 LOOK = """
 import os, stat
-for folder, folders, names in os.walk(b'.'):
-    folders.sort()
-    for name in sorted(folders + names):
-        path = os.path.join(folder, name); facts = os.lstat(path); text = ''
+for directory, directories, names in os.walk(b'.'):
+    directories.sort()
+    for name in sorted(directories + names):
+        path = os.path.join(directory, name); facts = os.lstat(path); text = ''
         if stat.S_ISLNK(facts.st_mode): text = os.readlink(path)
         elif stat.S_ISREG(facts.st_mode) and facts.st_size < 1000: text = open(path, 'rb').read()
         print(path, stat.filemode(facts.st_mode), facts.st_size if stat.S_ISREG(facts.st_mode) else '', text)
@@ -43,8 +43,8 @@ class Copies(SbxTest):
         self.addCleanup(subprocess.run, ["chmod", "-R", "u+rwx", self.work], check=False)
 
     def disks(self):
-        folder = self.home / ".local/state/sbx/disks"
-        return sorted(os.listdir(folder)) if folder.exists() else []
+        directory = self.home / ".local/state/sbx/disks"
+        return sorted(os.listdir(directory)) if directory.exists() else []
 
     def told(self, ended, what):
         return [each for each in ended.record["degraded"] if each["what"] == what]
@@ -132,8 +132,8 @@ class Foreign(Copies):
     def test_changes_to_a_copy_are_kept_and_applied_later(self):
         self.keeps_and_applies()
 
-    def test_so_are_those_to_a_copy_on_a_disk_in_a_folder(self):
-        self.keeps_and_applies(*Folder.FOLDER)
+    def test_so_are_those_to_a_copy_on_a_disk_in_a_directory(self):
+        self.keeps_and_applies(*Directory.DIRECTORY)
         self.assertEqual(self.disks(), [])
 
     def test_what_the_copy_never_had_is_not_deleted(self):
@@ -165,7 +165,7 @@ class Foreign(Copies):
         self.write("big", "x" * 300_000)
         self.could_not(self.sbx("--workspace", f"{self.work}:overlay", "--disk", "256K", "true"), "limits.disk")
 
-    def test_a_copy_of_more_than_half_the_disk_lies_in_a_folder(self):
+    def test_a_copy_of_more_than_half_the_disk_lies_in_a_directory(self):
         self.write("big", "x" * 600_000)
         ended = self.overlay("open('big', 'a').write('y')", "--disk", "1M")
         self.assertEqual(self.changes(ended), {"big": "modified"}, ended)
@@ -188,7 +188,7 @@ class Foreign(Copies):
         else:
             self.assertEqual(len(lost), 1, here)
             self.assertIn("attr: ", lost[0]["why"])
-        on_disk = self.overlay("import os; print(os.getxattr('attr', 'user.note'))", *Folder.FOLDER)
+        on_disk = self.overlay("import os; print(os.getxattr('attr', 'user.note'))", *Directory.DIRECTORY)
         self.assertEqual(on_disk.text, "b'kept'\n", on_disk)
 
 
@@ -244,16 +244,16 @@ class OverlayOnOverlay(Copies):
 
     def test_a_private_disk_on_an_overlay_holds_copies(self):
         for user in (None, 12345):
-            ended = self.inside_overlay("--set", 'limits.disk_on="folder"', user=user)
+            ended = self.inside_overlay("--set", 'limits.disk_on="directory"', user=user)
             self.assertTrue(self.told(ended, "filesystem.workspace.mode"), ended)
 
-    def test_names_in_a_granted_folder_are_hidden_whatever_the_private_disk_lies_on(self):
+    def test_names_in_a_granted_directory_are_hidden_whatever_the_private_disk_lies_on(self):
         """Before Linux 6.7 an overlay holds no whiteouts; then the disk is in memory after all, and `degraded`
         reports it."""
-        self.write("near", "shown", folder=self.tmp / "granted")
-        self.write(".env", "s3cr3t", folder=self.tmp / "granted")
+        self.write("near", "shown", directory=self.tmp / "granted")
+        self.write(".env", "s3cr3t", directory=self.tmp / "granted")
         for user in (None, 12345):
-            ended = self.inside_overlay("--set", 'limits.disk_on="folder"', "--read", "../granted", user=user,
+            ended = self.inside_overlay("--set", 'limits.disk_on="directory"', "--read", "../granted", user=user,
                                         also="assert open('../granted/near').read() == 'shown' and not os.path.exists('../granted/.env')")
             told = ["all the same" in each["instead"] for each in self.told(ended, "limits.disk")]
             self.assertIn(told, ([False], [False, True]), ended)
@@ -261,14 +261,14 @@ class OverlayOnOverlay(Copies):
         self.assertIn(b"the run goes on with a disk in memory", explained)
 
 
-class Folder(Copies):
-    FOLDER = ("--set", 'limits.disk_on="folder"')
+class Directory(Copies):
+    DIRECTORY = ("--set", 'limits.disk_on="directory"')
 
-    def test_the_private_disk_is_a_folder_and_vanishes(self):
+    def test_the_private_disk_is_a_directory_and_vanishes(self):
         self.write("a", "1")
         code = ("import os\nopen('/tmp/t', 'w').write('x'); open(os.environ['HOME'] + '/h', 'w').write('x'); open('/dev/shm/s', 'w').write('x')\n"
                 "open('a', 'a').write('2'); os.makedirs('d/e'); os.chmod('d', 0)\nprint(open('/proc/self/mountinfo').read())")
-        ended = self.overlay(code, *self.FOLDER)
+        ended = self.overlay(code, *self.DIRECTORY)
         self.assertEqual(self.changes(ended), {"a": "modified", "d": "created", "d/e": "created"}, ended)
         self.assertTrue(self.told(ended, "limits.disk"), ended)
         self.assertEqual(self.disks(), [])
@@ -277,34 +277,34 @@ class Folder(Copies):
     def test_changes_on_it_are_kept_and_applied_later(self):
         for name in ("mine", "theirs", "sub/file"):
             self.write(name, "2")
-        self.keeps_and_applies(*self.FOLDER)
+        self.keeps_and_applies(*self.DIRECTORY)
         self.assertEqual(self.disks(), [])
 
     def test_more_than_the_disk_ends_the_run(self):
         for what, disk, code in (("disk", "8M", "f = open('/tmp/big', 'wb')\nwhile True: f.write(b'x' * 100_000); f.flush()"),
                            ("disk_files", "256M", "import time\nfor i in range(10000): open(f'/tmp/f{i}', 'w')\ntime.sleep(60)")):
-            ended = self.sbx("--workspace", f"{self.work}:overlay", *self.FOLDER, "--disk", disk, "--set", "limits.disk_files=1000", "--lang",
+            ended = self.sbx("--workspace", f"{self.work}:overlay", *self.DIRECTORY, "--disk", disk, "--set", "limits.disk_files=1000", "--lang",
                              "python", "-c", code)
             self.assertEqual((ended.status, ended.verdict), (153, ("over-budget", "disk")), ended)
             self.assertEqual([each["limit"] for each in ended.record["limits_met"]], [what], ended)
             self.assertEqual(self.disks(), [])
 
-    def test_closing_a_folder_does_not_hide_what_is_in_it(self):
+    def test_closing_a_directory_does_not_hide_what_is_in_it(self):
         code = ("import os\nos.mkdir('/tmp/d'); f = open('/tmp/d/big', 'wb'); os.chmod('/tmp/d', 0)\n"
                 "while True: f.write(b'x' * 100_000); f.flush()")
-        ended = self.sbx("--workspace", f"{self.work}:overlay", *self.FOLDER, "--disk", "8M", "--lang", "python", "-c", code)
+        ended = self.sbx("--workspace", f"{self.work}:overlay", *self.DIRECTORY, "--disk", "8M", "--lang", "python", "-c", code)
         self.assertEqual(ended.verdict, ("over-budget", "disk"), ended)
 
     def test_within_the_disk_nothing_is_said(self):
-        ended = self.overlay("open('/tmp/big', 'wb').write(b'x' * 4_000_000)", *self.FOLDER, "--disk", "8M")
+        ended = self.overlay("open('/tmp/big', 'wb').write(b'x' * 4_000_000)", *self.DIRECTORY, "--disk", "8M")
         self.assertEqual(ended.record["limits_met"], [], ended)
 
     def test_what_a_killed_run_left_the_next_one_removes(self):
-        process = self.start_sbx("--workspace", f"{self.work}:overlay", *self.FOLDER, "--", "sh", "-c",
+        process = self.start_sbx("--workspace", f"{self.work}:overlay", *self.DIRECTORY, "--", "sh", "-c",
                                  "mkdir -p /tmp/a/b; chmod 0 /tmp/a; echo ready; read x", json_record=False, stdin=subprocess.PIPE)
         self.assertEqual(process.stdout.readline(), b"ready\n")
         self.assertEqual(len(self.disks()), 2)
-        self.overlay("pass", *self.FOLDER)
+        self.overlay("pass", *self.DIRECTORY)
         self.assertEqual(len(self.disks()), 2, "a living run lost its disk")
         process.send_signal(signal.SIGKILL)
         self.finish(process, json_record=False)
@@ -313,11 +313,11 @@ class Folder(Copies):
         self.assertEqual(self.disks(), [])
 
     def test_missing_targets_are_not_made_in_a_live_grant_on_the_same_file_system(self):
-        data = self.write("data", "x", folder=self.tmp)
-        ended = self.sbx("--workspace", f"{self.work}:read-write", *self.FOLDER, "--read", f"{data}:{self.work}/made", "true")
+        data = self.write("data", "x", directory=self.tmp)
+        ended = self.sbx("--workspace", f"{self.work}:read-write", *self.DIRECTORY, "--read", f"{data}:{self.work}/made", "true")
         self.assertEqual((ended.status, os.listdir(self.work)), (125, []), ended)
 
-    def test_builds_of_the_built_in_policies_have_their_disk_in_a_folder(self):
+    def test_builds_of_the_built_in_policies_have_their_disk_in_a_directory(self):
         for policy in ("ci-untrusted", "offline-build"):
             ended = self.sbx("-p", policy, "--workspace", f"{self.work}:overlay", "touch", "made")
             self.assertEqual((ended.status, self.changes(ended)), (0, {"made": "created"}), ended)

@@ -47,7 +47,7 @@ class Cost(SbxTest):
     def only_optimised(self):
         settings = pathlib.Path(os.environ["SBX_BUILD"], "CMakeCache.txt")
         if not settings.exists():  # a guest
-            self.skipTest("there is no build folder here to ask how the binary was built")
+            self.skipTest("there is no build directory here to ask how the binary was built")
         if "CMAKE_BUILD_TYPE:STRING=Release" not in settings.read_text():
             self.skipTest("the ceiling is for the optimised build")
 

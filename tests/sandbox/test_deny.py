@@ -10,9 +10,9 @@ from sbxtest import SbxTest
 SECRET = "s3cr3t-0123456789"
 EVERY_FILE = """
 import os, stat
-for folder, _, names in os.walk('.', followlinks=False):
+for directory, _, names in os.walk('.', followlinks=False):
     for name in names:
-        path = os.path.join(folder, name)
+        path = os.path.join(directory, name)
         try:
             if stat.S_ISREG(os.stat(path).st_mode) and 's3cr3t' in open(path, errors='replace').read():
                 print(path)
@@ -48,8 +48,8 @@ class Deny(SbxTest):
         super().setUp()
         self.tmp.chmod(0o755)
 
-    def secrets_seen(self, mode, *options, code=EVERY_FILE, folder=None):
-        ended = self.sbx("--workspace", f"{folder or self.work}:{mode}", *options, "--lang", "python", "-c", code)
+    def secrets_seen(self, mode, *options, code=EVERY_FILE, directory=None):
+        ended = self.sbx("--workspace", f"{directory or self.work}:{mode}", *options, "--lang", "python", "-c", code)
         self.assertEqual(ended.status, 0, ended)
         return sorted(ended.text.split())
 
@@ -61,8 +61,8 @@ class OwnState(Deny):
     """sbx's state is off limits to programs: kept changes are applied later, and private disks belong to other runs."""
 
     def tried(self, state, *grant, env=None):
-        self.write("sbx/kept/set", SECRET, folder=state)
-        self.write("near/file", SECRET, folder=state)
+        self.write("sbx/kept/set", SECRET, directory=state)
+        self.write("near/file", SECRET, directory=state)
         code = (f"import os, shutil\nos.chdir({str(state)!r})\n"
                 "for name in ('sbx', 'near'): print(name, sorted(os.listdir(name)))\n"
                 "for name in ('sbx', 'near'):\n  for do in (lambda: os.rename(name, 'moved'), lambda: open(name + '/made', 'w'), lambda: shutil.rmtree('moved')):\n"
@@ -79,24 +79,24 @@ class OwnState(Deny):
             self.assertEqual(ended.text, "near\n", ended)
 
     def test_where_it_is_without_settings_is_hidden_beside_another(self):
-        self.write(".local/state/sbx/kept/set", SECRET, folder=self.home)
-        self.write(".local/state/near", "shown\n", folder=self.home)
+        self.write(".local/state/sbx/kept/set", SECRET, directory=self.home)
+        self.write(".local/state/near", "shown\n", directory=self.home)
         code = "cat .local/state/near; cat .local/state/sbx/kept/set"
         for grant in ("--read", "--write"):
             ended = self.sbx(grant, self.home, "--", "sh", "-c", f"cd {self.home}; {code}", env={"XDG_STATE_HOME": str(self.home / "own")})
             self.assertEqual(ended.text, "shown\n", ended)
 
     def test_what_it_is_a_link_to_is_hidden(self):
-        self.write("big/sbx/last.json", SECRET, folder=self.home)
-        self.write("big/near", "shown\n", folder=self.home)
+        self.write("big/sbx/last.json", SECRET, directory=self.home)
+        self.write("big/near", "shown\n", directory=self.home)
         (self.home / ".local/state").mkdir(parents=True)
         (self.home / ".local/state/sbx").symlink_to(self.home / "big/sbx")
         ended = self.sbx("--read", self.home / "big", "--", "sh", "-c", f"cd {self.home}/big; cat near; cat sbx/last.json")
         self.assertEqual(ended.text, "shown\n", ended)
 
     def test_none_can_be_planted_where_there_is_none_yet(self):
-        self.write("victim/disks/a/data", "precious", folder=self.home)
-        self.write("victim/disks/a.lock", "", folder=self.home)
+        self.write("victim/disks/a/data", "precious", directory=self.home)
+        self.write("victim/disks/a.lock", "", directory=self.home)
         (self.home / ".local").mkdir()
         plant = f"cd {self.home}/.local; mkdir -p lib state; ln -s {self.home}/victim state/sbx && rm -r state/sbx; ln -sfn {self.home}/victim state/sbx; mv state moved; ls -A"
         for _ in range(2):
@@ -117,20 +117,20 @@ class OwnState(Deny):
         self.assertEqual(os.readlink(self.home / ".local/state"), str(self.home / "elsewhere"))
 
     def test_a_link_in_its_place_is_not_used(self):
-        self.write("victim/disks/a/data", "precious", folder=self.home)
-        self.write("victim/disks/a.lock", "", folder=self.home)
+        self.write("victim/disks/a/data", "precious", directory=self.home)
+        self.write("victim/disks/a.lock", "", directory=self.home)
         (self.home / ".local/state").mkdir(parents=True)
         (self.home / ".local/state/sbx").symlink_to(self.home / "victim")
         self.exited(self.sbx("--", "true"))
         self.assertEqual((self.home / "victim/disks/a/data").read_text(), "precious")
 
     def test_a_grant_of_it_is_refused(self):
-        self.write(".local/state/sbx/kept/set", SECRET, folder=self.home)
+        self.write(".local/state/sbx/kept/set", SECRET, directory=self.home)
         self.could_not(self.sbx("--read", self.home / ".local/state/sbx/kept", "true"), "sbx's own state")
 
     def test_the_first_run_that_makes_it_in_a_granted_home_is_like_the_second(self):
         for _ in range(2):
-            ended = self.sbx("--write", self.home, "--workspace", f"{self.work}:overlay", "--set", 'limits.disk_on="folder"', "--", "sh", "-c",
+            ended = self.sbx("--write", self.home, "--workspace", f"{self.work}:overlay", "--set", 'limits.disk_on="directory"', "--", "sh", "-c",
                              f"cd {self.home}; mkdir -p .local/lib; echo text > .local/lib/file; ls -A .local .local/state .local/state/sbx")
             self.assertEqual(ended.text, ".local:\nlib\nstate\n\n.local/state:\nsbx\n\n.local/state/sbx:\n", ended)
             self.assertEqual((self.home / ".local/lib/file").read_text(), "text\n")
@@ -181,8 +181,8 @@ class Hidden(Deny):
 
     def test_the_home_is_meant_by_a_tilde_through_links(self):
         real = self.tmp / "elsewhere"
-        self.write(".kube/config", SECRET, folder=real)
-        self.write("dotfiles/ssh/id", SECRET, folder=real)
+        self.write(".kube/config", SECRET, directory=real)
+        self.write("dotfiles/ssh/id", SECRET, directory=real)
         (real / ".ssh").symlink_to("dotfiles/ssh")
         linked = self.tmp / "linked"
         linked.symlink_to(real)
@@ -197,7 +197,7 @@ class Hidden(Deny):
     def test_other_names_of_a_hidden_file_are_hidden(self):
         self.write(".env", SECRET)
         self.write(".ssh/id", SECRET)
-        self.write("home-key", SECRET, folder=self.home)
+        self.write("home-key", SECRET, directory=self.home)
         for target, name in ((self.work / ".env", "copy-of-env"), (self.work / ".ssh/id", "deep/key"), (self.home / "home-key", "third")):
             (self.work / name).parent.mkdir(exist_ok=True)
             os.link(target, self.work / name)
@@ -217,7 +217,7 @@ class Hidden(Deny):
         for mode in self.MODES:
             self.assertEqual(self.secrets_seen(mode), ["./open"], mode)
 
-    def test_a_folder_that_only_its_owner_could_open_is_hidden(self):
+    def test_a_directory_that_only_its_owner_could_open_is_hidden(self):
         self.write("closed/.env", SECRET)
         self.write("closed/other", "x")
         self.write("search/.env", SECRET)
@@ -249,7 +249,7 @@ class Granted(Deny):
         self.refused("--read", self.tmp / "innocent", *self.deny(str(secret)), "true")
         self.exited(self.sbx("--read", self.work / "plain", "cat", self.work / "plain"))
 
-    def test_a_hidden_folder_cannot_be_granted_nor_what_lies_in_it(self):
+    def test_a_hidden_directory_cannot_be_granted_nor_what_lies_in_it(self):
         self.write(".ssh/known_hosts", "x")
         for path in (self.work / ".ssh", self.work / ".ssh/known_hosts"):
             self.refused("--read", path, "true")
@@ -271,10 +271,10 @@ class Granted(Deny):
         self.exited(self.sbx(self.write("fine.py", "print(1)")))
 
     def test_a_hidden_workspace_is_refused_when_named_and_replaced_when_not(self):
-        folder = self.work / ".ssh"
-        folder.mkdir()
-        self.refused("--workspace", f"{folder}:overlay", "true")
-        ended = self.sbx("-p", "shell", "pwd", cwd=folder)
+        directory = self.work / ".ssh"
+        directory.mkdir()
+        self.refused("--workspace", f"{directory}:overlay", "true")
+        ended = self.sbx("-p", "shell", "pwd", cwd=directory)
         self.assertEqual(ended.text, "/work\n", ended)
 
     def test_a_hidden_socket_is_refused(self):
@@ -292,7 +292,7 @@ class Granted(Deny):
             for mode in ("overlay", "read-only", "read-write"):
                 self.assertEqual(self.secrets_seen(mode, option, self.work / "sub"), [], (option, mode))
 
-    def test_the_same_folder_at_two_places_is_hidden_at_both(self):
+    def test_the_same_directory_at_two_places_is_hidden_at_both(self):
         self.write("src/.env", SECRET)
         for option in ("--read", "--write"):
             ended = self.sbx("--workspace", f"{self.work}:overlay", option, f"{self.work}/src:/data", "--", "sh", "-c", "cat src/.env /data/.env; true")
@@ -396,7 +396,7 @@ class ItsOwn(Deny):
         self.assertEqual(os.listdir(out), ["new"], ended)
         self.assertIn(".env", [each["path"] for each in ended.record["out"]["left"]])
 
-    def test_removing_a_folder_leaves_what_was_hidden_in_it(self):
+    def test_removing_a_directory_leaves_what_was_hidden_in_it(self):
         for name in ("src/.env", "src/deep/.env", "src/main.c"):
             self.write(name, SECRET)
         ended, changes = self.run_overlay("import shutil, os; shutil.rmtree('src'); os.mkdir('src')", "--apply", "--yes")
@@ -415,7 +415,7 @@ class ItsOwn(Deny):
         _, changes = self.run_overlay("open('.git/config', 'a').write('[x]')")
         self.assertEqual(changes, {".git/config": "modified"})
 
-    def test_folders_that_hold_hidden_names_look_as_they_are(self):
+    def test_directories_that_hold_hidden_names_look_as_they_are(self):
         self.write("src/.env", SECRET)
         (self.work / "src").chmod(0o750)
         os.utime(self.work / "src", (10**9, 10**9))

@@ -160,7 +160,7 @@ class Hook(SbxTest):
 
     def test_hook_runs_the_command_inside(self):
         self.write("a.txt", "text\n")
-        self.write(".ssh/id", "KEY\n", folder=self.home)
+        self.write(".ssh/id", "KEY\n", directory=self.home)
         done = self.ran("cat 'a.txt' | tr a-z A-Z; echo \"it's $0\" > made; cat ~/.ssh/id; echo \"[$SECRET]\"", timeout=120000, description="x")
         self.assertEqual(done.stdout, "TEXT\n[]\n", done)
         self.assertTrue((self.work / "made").read_text().startswith("it's "))
@@ -191,11 +191,11 @@ class Mcp(SbxTest):
 
     def test_mcp_server_in_a_sandbox(self):
         self.write("text", "three short words\n")
-        secret = self.write("secret", "KEY", folder=self.home)
-        folder = self.tmp / "mcp"
-        shutil.copytree(EXAMPLES / "mcp", folder)
-        configured = json.loads((folder / "mcp.json").read_text())["mcpServers"]["words"]
-        words = [word.replace("/path/to", str(folder)) for word in configured["args"]]
+        secret = self.write("secret", "KEY", directory=self.home)
+        directory = self.tmp / "mcp"
+        shutil.copytree(EXAMPLES / "mcp", directory)
+        configured = json.loads((directory / "mcp.json").read_text())["mcpServers"]["words"]
+        words = [word.replace("/path/to", str(directory)) for word in configured["args"]]
         server = sbxtest.start([SBX, *words], cwd=self.work, env=self.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
 

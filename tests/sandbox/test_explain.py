@@ -18,7 +18,7 @@ class Explain(SbxTest):
         super().setUp()
         self.home.chmod(0o755)
         self.tmp.chmod(0o755)
-        self.data = self.write("data.csv", "x\n", folder=self.tmp / "elsewhere")
+        self.data = self.write("data.csv", "x\n", directory=self.tmp / "elsewhere")
 
     def explained(self, code, *arguments, options=()):
         return self.exited(self.python(code, *arguments, options=("-p", "python", "--explain", *options)))
@@ -42,7 +42,7 @@ class Explain(SbxTest):
         self.assertEqual(ended.record["denials"], [])
 
     def test_relative_paths_and_other_calls_are_named_too(self):
-        tool = self.write("tool", "#!/bin/sh\n", mode=0o755, folder=self.tmp / "elsewhere")
+        tool = self.write("tool", "#!/bin/sh\n", mode=0o755, directory=self.tmp / "elsewhere")
         code = ("import os, subprocess, sys\n"
                 "os.path.exists('../elsewhere/data.csv')\n"
                 "try: subprocess.run([sys.argv[1]])\n"
@@ -51,7 +51,7 @@ class Explain(SbxTest):
         self.assertEqual(set(found), {str(self.data), str(tool)}, found)
 
     def test_file_of_the_home_is_named_by_its_place_there(self):
-        self.write(".toolrc", "x", folder=self.home)
+        self.write(".toolrc", "x", directory=self.home)
         ended = self.explained(LOOK, "~/.toolrc")
         (denial,) = self.paths(ended).values()
         self.assertEqual((denial["what"], denial["allow_with"]), ("/home/sandbox/.toolrc", f'filesystem.seed = ["{self.home}/.toolrc"]'), ended)
@@ -63,7 +63,7 @@ class Explain(SbxTest):
 
     def test_many_paths_are_bounded_and_the_rest_is_counted(self):
         for number in range(100):
-            self.write(f"f{number}", "x", folder=self.tmp / "elsewhere")
+            self.write(f"f{number}", "x", directory=self.tmp / "elsewhere")
         code = "import os, sys\nfor n in range(3000):\n    os.path.exists(f'{sys.argv[1]}/f{n}')\n"
         ended = self.explained(code, self.data.parent)
         found = self.paths(ended)

@@ -48,8 +48,8 @@ def own_places():
         _, controllers, path = line.split(":", 2)
         for controller in controllers.split(","):
             if controller in mounts:
-                folder = pathlib.Path(mounts[controller] + path)
-                places.update({folder, folder.parent} if controller == "" and path != "/" else {folder})
+                directory = pathlib.Path(mounts[controller] + path)
+                places.update({directory, directory.parent} if controller == "" and path != "/" else {directory})
     return [place for place in places if place.is_dir()]
 
 
@@ -58,22 +58,22 @@ def left(names):
 
 
 def groups_here():
-    return [folder for place in own_places() for folder in place.glob("sbx-*") if NAME.search(str(folder))]
+    return [directory for place in own_places() for directory in place.glob("sbx-*") if NAME.search(str(directory))]
 
 
-def is_marked(folder):
+def is_marked(directory):
     try:
-        return bool({"user.sbx.owner", "trusted.sbx.owner"} & set(os.listxattr(folder)))
+        return bool({"user.sbx.owner", "trusted.sbx.owner"} & set(os.listxattr(directory)))
     except OSError:
         return False
 
 
-def is_dead(folder):
+def is_dead(directory):
     """Marked as sbx's, and held by no supervisor."""
-    if not is_marked(folder):
+    if not is_marked(directory):
         return False
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         return False
     try:
@@ -127,7 +127,7 @@ class Groups(SbxTest):
         self.finish(process, json_record=False)
 
 
-class Folders(Groups):
+class Directories(Groups):
     def test_group_is_gone_after_each_kind_of_end(self):
         spin = "exec python3 -c 'while True: pass'"
         for options, then, status in (([], "true", 0), (["--memory", "32M"], "exec python3 -c 'x = bytearray(1 << 30)'", 137), (["--timeout", "2s"], "exec sleep 60", 124),
@@ -171,8 +171,8 @@ class Folders(Groups):
             process.communicate()
         self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
         # Those of concurrent runs exist only for a moment.
-        unmarked = [folder for folder in groups_here() if not is_marked(folder)]
-        wait_until(lambda: all(not folder.exists() or is_marked(folder) for folder in unmarked), f"no group without its mark of {unmarked}")
+        unmarked = [directory for directory in groups_here() if not is_marked(directory)]
+        wait_until(lambda: all(not directory.exists() or is_marked(directory) for directory in unmarked), f"no group without its mark of {unmarked}")
 
     def test_sbx_killed_while_it_starts_leaves_nothing_for_long(self):
         for milliseconds in (1, 2, 3, 5, 8, 13, 21):
@@ -182,11 +182,11 @@ class Folders(Groups):
             process.communicate()
             self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
         self.exited(self.sbx("--", "true"))
-        dead = [folder for folder in groups_here() if is_dead(folder)]
+        dead = [directory for directory in groups_here() if is_dead(directory)]
 
         def another_run_has_removed_them():  # those of concurrent tests end by themselves
             self.exited(self.sbx("--", "true"))
-            return not any(folder.exists() and is_dead(folder) for folder in dead)
+            return not any(directory.exists() and is_dead(directory) for directory in dead)
         wait_until(lambda: not dead or another_run_has_removed_them(), f"no dead group of {dead}")
 
     def test_group_of_a_living_sbx_stays(self):
@@ -199,18 +199,18 @@ class Folders(Groups):
 
     def test_foreign_group_of_such_a_name_stays(self):
         process, names = self.waiting()
-        beside = [folder.parent / "sbx-0123456789abcdef" for folder in left(names)]
+        beside = [directory.parent / "sbx-0123456789abcdef" for directory in left(names)]
         self.end(process)
-        for folder in beside:
-            folder.mkdir()
-            self.addCleanup(folder.rmdir)
+        for directory in beside:
+            directory.mkdir()
+            self.addCleanup(directory.rmdir)
         self.exited(self.sbx("--", "true"))
-        self.assertTrue(beside and all(folder.is_dir() for folder in beside))
+        self.assertTrue(beside and all(directory.is_dir() for directory in beside))
 
     def test_foreign_process_is_never_in_a_group_of_sbx(self):
         process, names = self.waiting()
-        for folder in left(names):
-            pids = {int(line) for line in (folder / "cgroup.procs").read_text().split()}
+        for directory in left(names):
+            pids = {int(line) for line in (directory / "cgroup.procs").read_text().split()}
             self.assertNotIn(os.getpid(), pids)
             self.assertNotIn(process.pid, pids)
         self.end(process)

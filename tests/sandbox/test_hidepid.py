@@ -17,8 +17,8 @@ BUSY = "sh -c 'while :; do :; done' || true; echo passed"
 class HiddenProcesses(SbxTest):
     def setUp(self):
         super().setUp()
-        for folder in (self.tmp, self.home, self.work):
-            os.chown(folder, NOBODY, NOBODY)
+        for directory in (self.tmp, self.home, self.work):
+            os.chown(directory, NOBODY, NOBODY)
 
     def hidden(self, hidepid, *words, env=None):
         """Runs sbx as nobody, who sees a new /proc with that option."""

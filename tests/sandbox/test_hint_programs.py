@@ -65,7 +65,7 @@ class HintPrograms(SbxTest):
         text = text.replace("{w}", str(self.work))
         if language == "c":
             text = "#include <stdio.h>\nint main(void) { " + text + " return 0; }"
-        script = self.write(f"p{number}.{ending}", text + "\n", folder=self.tmp / "programs")
+        script = self.write(f"p{number}.{ending}", text + "\n", directory=self.tmp / "programs")
         lang = ("--lang", "bash") if language == "sh" else ()
         options = ("--workspace", ".:read-only") if kind == "read-only" else ()
         ended = self.sbx(*options, *lang, script)

@@ -82,7 +82,7 @@ class Hints(SbxTest):
                 self.exited(self.sbx("--workspace", ".:overlay", "--", *command))
         ended = self.sbx("--", "sh", "-c", "echo x > /usr/x")
         self.assertEqual(self.hints(ended), [("read-only", "/usr/x", [])], ended)
-        self.write("granted/x", "x", folder=self.tmp)
+        self.write("granted/x", "x", directory=self.tmp)
         ended = self.sbx("--read", self.tmp / "granted", "--", "python3", "-c", f"open('{self.tmp}/granted/y', 'w')")
         self.assertEqual([kind for kind, _, _ in self.hints(ended)], ["read-only"], ended)
 
@@ -123,8 +123,8 @@ class Hints(SbxTest):
     def test_a_program_that_lies_learns_nothing(self):
         """50 lies: of names that are denied, elsewhere, special, or behind a link."""
         self.write(".env", "SECRET=1\n")
-        self.write(".ssh/id_rsa", "key", folder=self.home)
-        self.write("notes.txt", "notes", folder=self.home)
+        self.write(".ssh/id_rsa", "key", directory=self.home)
+        self.write("notes.txt", "notes", directory=self.home)
         (self.work / "link").symlink_to(self.home / ".ssh/id_rsa")
         names = [".env", str(self.home / ".ssh/id_rsa"), str(self.home / ".ssh"), "link", "/etc/shadow", "/root", str(self.home), str(self.home / "notes.txt"),
                  "/proc/1/environ", "/run"]

@@ -13,7 +13,7 @@ class Inputs(SbxTest):
     def setUp(self):
         super().setUp()
         self.tmp.chmod(0o755)
-        self.data = self.write("data.csv", "1,2\n", folder=self.tmp)
+        self.data = self.write("data.csv", "1,2\n", directory=self.tmp)
 
     def run_with(self, code, *inputs, mode="overlay", options=()):
         options = [*(word for each in inputs or [self.data] for word in ("--in", each)), "--workspace", f"{self.work}:{mode}", *options]
@@ -36,7 +36,7 @@ class Inputs(SbxTest):
                                                                                           'filesystem.outputs.collect=["**"]'])
             self.assertEqual((self.changed(ended), os.listdir(self.tmp / "out")), ({}, []), code)
 
-    def test_one_that_is_changed_is_listed_and_brought_out_with_its_folders(self):
+    def test_one_that_is_changed_is_listed_and_brought_out_with_its_directories(self):
         ended = self.run_with("open('new/deep/data.csv', 'a').write('more'); open('x', 'w'); open('other/y', 'w')", f"{self.data}:new/deep/",
                               f"{self.data}:other/kept", options=["--apply", "--yes"])
         self.assertEqual(self.changed(ended), {"new": "created", "new/deep": "created", "new/deep/data.csv": "created", "x": "created",
@@ -57,9 +57,9 @@ class Inputs(SbxTest):
         self.assertEqual(ended.text, "1,2\nx\n" * 4)
 
     def test_bytes_and_mode_are_those_of_the_file(self):
-        every = self.write("every", bytes(range(256)) * 1000, folder=self.tmp)
-        tool = self.write("tool", "#!/bin/sh\necho works\n", mode=0o755, folder=self.tmp)
-        closed = self.write("closed", "x", mode=0o400, folder=self.tmp)
+        every = self.write("every", bytes(range(256)) * 1000, directory=self.tmp)
+        tool = self.write("tool", "#!/bin/sh\necho works\n", mode=0o755, directory=self.tmp)
+        closed = self.write("closed", "x", mode=0o400, directory=self.tmp)
         ended = self.run_with("import os, subprocess\nassert open('every', 'rb').read() == bytes(range(256)) * 1000\n"
                               "print(subprocess.run(['./tool'], capture_output=True).stdout, oct(os.stat('closed').st_mode), os.stat('tool').st_uid)",
                               every, tool, closed)
@@ -80,7 +80,7 @@ class Inputs(SbxTest):
             self.could_not(ended, "--in: cannot copy")
         self.assertEqual(self.run_with("print(open('data.csv').read())", f"{self.data}:b").text, "mine\n")
 
-    def test_a_live_folder_is_never_written_to(self):
+    def test_a_live_directory_is_never_written_to(self):
         self.could_not(self.sbx("--workspace", f"{self.work}:read-write", "--in", self.data, "true"), "live directory")
         self.could_not(self.sbx("--write", self.work, "--in", f"{self.data}:{self.work}/x", "true"), "live directory")
         self.assertEqual(os.listdir(self.work), [])
@@ -97,7 +97,7 @@ class Inputs(SbxTest):
         self.assertEqual(os.listdir(elsewhere), [])
 
     def test_hidden_files_do_not_come_in(self):
-        secret = self.write(".env", "s3cr3t", folder=self.tmp)
+        secret = self.write(".env", "s3cr3t", directory=self.tmp)
         self.could_not(self.sbx("--in", f"{secret}:x", "true"), "filesystem.deny")
         self.write(".env", "host")
         self.could_not(self.sbx("--workspace", f"{self.work}:overlay", "--in", f"{self.data}:.env", "true"), "of that name")
@@ -107,7 +107,7 @@ class Inputs(SbxTest):
         self.assertEqual((ended.text, self.changed(ended), os.listdir(self.work)), ("1,2\n\n", {}, []))
 
     def test_together_they_have_a_limit_and_count_against_the_disk(self):
-        big = self.write("big", "", folder=self.tmp)
+        big = self.write("big", "", directory=self.tmp)
         os.truncate(big, 64 * MIB + 1)
         self.could_not(self.sbx("--in", big, "true"), "64 MiB")
         os.truncate(big, 3 * MIB)
@@ -125,12 +125,12 @@ class Inputs(SbxTest):
         for source in (self.tmp, self.tmp / "pipe", self.tmp / "missing", "/dev/null", "/proc/self/fd/0"):
             self.could_not(self.sbx("--in", source, "true"), "--in: cannot copy")
         if not IS_ROOT:
-            self.could_not(self.sbx("--in", self.write("shut", "x", mode=0, folder=self.tmp), "true"), "Permission denied")
+            self.could_not(self.sbx("--in", self.write("shut", "x", mode=0, directory=self.tmp), "true"), "Permission denied")
 
-    def test_a_copied_workspace_and_a_disk_in_a_folder_take_them_too(self):
+    def test_a_copied_workspace_and_a_disk_in_a_directory_take_them_too(self):
         code = "print(open('sub/data.csv').read()); open('sub/data.csv', 'a').write('x'); print(sorted(os.listdir('sub')))"
         self.write("sub/old", "x")
-        for options in (["--set", 'limits.disk_on="folder"'], ["--disk", "1M"]):
+        for options in (["--set", 'limits.disk_on="directory"'], ["--disk", "1M"]):
             self.write("big", "x" * 600_000)
             ended = self.run_with("import os\n" + code, f"{self.data}:sub/", options=options)
             self.assertEqual((ended.text, self.changed(ended)), ("1,2\n\n['data.csv', 'old']\n", {"sub/data.csv": "created"}), ended)

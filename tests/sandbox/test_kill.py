@@ -10,7 +10,7 @@ from sbxtest import PROBE, SbxTest
 
 class Kill(SbxTest):
     def options(self):
-        granted = self.write("granted", "x", folder=self.tmp)
+        granted = self.write("granted", "x", directory=self.tmp)
         return ["--workspace", f"{self.work}:overlay", "--read", granted, "--write", self.home]
 
     def kill_at_random_moments(self, times):
@@ -45,8 +45,8 @@ class Kill(SbxTest):
         ended = self.exited(self.sbx("--workspace", f"{self.work}:overlay", PROBE, "fill", self.work / "f", 100000))
         self.assertEqual(sbxtest.host_state(), before)
         if any(each["what"] == "limits.disk" for each in ended.record["degraded"]):  # it was a directory of the state home
-            for folder in (".local", ".local/state", ".local/state/sbx", ".local/state/sbx/disks"):
-                files.append(self.home / folder)
+            for directory in (".local", ".local/state", ".local/state/sbx", ".local/state/sbx/disks"):
+                files.append(self.home / directory)
         self.assertEqual(sorted(self.tmp.rglob("*")), sorted(files))
 
     def test_run_that_could_not_be_built_leaves_nothing(self):

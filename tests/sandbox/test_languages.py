@@ -129,7 +129,7 @@ class Language(SbxTest):
         self.assertEqual(ended.text, "")
         self.assertIn("bad.c:1:25: error:", ended.record["stderr"]["text"])
 
-    def test_source_finds_the_headers_beside_it_and_those_of_the_folder(self):
+    def test_source_finds_the_headers_beside_it_and_those_of_the_directory(self):
         self.needs("cc")
         self.write("one.h", "#define ONE 1\n")
         self.write("main.c", '#include <stdio.h>\n#include "one.h"\nint main(void) { printf("%d\\n", ONE); }\n')
@@ -214,7 +214,7 @@ class Environment(SbxTest):
     def test_its_python_as_a_command_needs_no_option(self):
         self.expects(self.sbx("-p", "python", f"{self.venv}/bin/python", self.write("job.py", self.CODE)))
 
-    def test_only_its_program_folders_are_seen(self):
+    def test_only_its_program_directories_are_seen(self):
         (self.venv / "secret").write_text("x")
         code = f"import os; print(sorted(os.listdir({str(self.venv)!r})))"
         text = self.exited(self.sbx("-p", "python", "--venv", self.venv, "--lang", "python", "-c", code)).text

@@ -72,7 +72,7 @@ class Appeared(Live):
         ended = self.exited(self.python(self.MAKE, options=["--workspace", f"{self.work}:overlay"]))
         self.assertNotIn("appeared", ended.record)
 
-    def test_a_folder_that_grew_beyond_the_scan_is_told_of(self):
+    def test_a_directory_that_grew_beyond_the_scan_is_told_of(self):
         code = "import os\nfor i in range(100): os.mkdir(f'd{i}')"
         for most, told in ((50, True), (150, False)):
             subprocess.run(["find", self.work, "-mindepth", "1", "-delete"], check=True)
@@ -117,7 +117,7 @@ class Guarded(Live):
             self.assertEqual(ended.outcome["exit_code"], 1, ended)
         self.assertEqual([os.readlink(self.work / name) for name in ("CLAUDE.md", ".vscode", ".envrc")], ["AGENTS.md", "/etc", "nowhere"])
 
-    def test_the_rest_of_a_live_folder_is_the_programs(self):
+    def test_the_rest_of_a_live_directory_is_the_programs(self):
         ended = self.exited(self.sbx(*self.live, "--", "sh", "-c", "mkdir a && mv a b && echo x > deep/er/f && echo y > .git/index && rm .git/index"))
         self.assertEqual((self.work / "deep/er/f").read_text(), "x\n", ended)
 

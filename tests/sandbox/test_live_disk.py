@@ -156,7 +156,7 @@ class InMemory(SbxTest):
         self.stopped(self.on_tmpfs("sh", "-c", for_ever, "sh", PROBE, "fill-by", "write", ".", "90", before=old))
         self.exited(self.on_tmpfs("sh", "-c", 'rm old; sleep 0.1; "$@"', "sh", PROBE, "fill-by", "write", ".", "8", before=old))
 
-    def test_a_mount_in_a_granted_folder_is_counted(self):
+    def test_a_mount_in_a_granted_directory_is_counted(self):
         inner = 'mkdir deep && mount -t tmpfs -o size=2g,mode=777 t deep && '
         self.stopped(self.on_tmpfs(PROBE, "fill-by", "map", "deep", "64", "stay", before='cd "$0" && ' + inner))
         self.exited(self.on_tmpfs(PROBE, "fill-by", "map", "deep", "8", before='cd "$0" && ' + inner))
@@ -185,7 +185,7 @@ class InMemory(SbxTest):
         if sbxtest.IS_ROOT:
             self.skipTest("an overlay can't be granted live to callers with root's rights")
         if subprocess.run(["stat", "-f", "-c", "%T", self.tmp], capture_output=True, text=True, check=True).stdout.strip() == "tmpfs":
-            self.skipTest("the temporary folder lies in memory itself")
+            self.skipTest("the temporary directory lies in memory itself")
         ended = self.exited(self.on_tmpfs(PROBE, "fill-by", "write", "top", "8", before='umount -n "$0" && cd "$0" && ' + ON_OVERLAY))
         self.assertNotIn("that lies in memory", json.dumps(ended.record["degraded"]))
         self.assertGreaterEqual(ended.record["usage"]["written_bytes"], 8 * MIB)

@@ -56,9 +56,9 @@ LISTED = {
 LOOK = """
 import json, os, stat, sys
 seen = {}
-for folder, folders, names in os.walk(b'.'):
-    for name in folders + names:
-        path = os.path.join(folder, name); facts = os.lstat(path); kind = stat.S_IFMT(facts.st_mode)
+for directory, directories, names in os.walk(b'.'):
+    for name in directories + names:
+        path = os.path.join(directory, name); facts = os.lstat(path); kind = stat.S_IFMT(facts.st_mode)
         entry = [oct(facts.st_mode), facts.st_size if kind == stat.S_IFREG else 0, facts.st_uid, facts.st_gid]
         if kind == stat.S_IFLNK: entry.append(os.fsencode(os.readlink(path)).decode('latin-1'))
         if kind == stat.S_IFREG and facts.st_size < 1000 and facts.st_mode & 0o400: entry.append(open(path, 'rb').read().decode('latin-1'))
@@ -101,11 +101,11 @@ class Place(SbxTest):
         return ended
 
     def python(self, code):
-        path = self.write(f"code-{abs(hash(code))}.py", code, folder=self.tmp)
+        path = self.write(f"code-{abs(hash(code))}.py", code, directory=self.tmp)
         return f'"$PYTHON" {path}'
 
     def sandboxed(self, code, *options):
-        path = self.write(f"code-{abs(hash(code))}.py", code, folder=self.tmp)
+        path = self.write(f"code-{abs(hash(code))}.py", code, directory=self.tmp)
         options = " ".join(options)
         return f'"$SBX" run --json --memory 2G --set \'limits.file_size="200G"\' --workspace .:overlay {options} --lang python {path}'
 
@@ -184,7 +184,7 @@ class Planted(Place):
     def test_it_leads_nowhere(self):
         elsewhere = self.tmp / "elsewhere"
         elsewhere.mkdir()
-        data = self.write("data", "x", folder=self.tmp)
+        data = self.write("data", "x", directory=self.tmp)
         script = "\n".join([self.sandboxed(f"import os; os.symlink('{elsewhere}', 'in')", "--apply", "--yes"), "test -L in",
                             *(f'"$SBX" run --workspace .:{mode} --read "{data}:$PWD/in/{name}" true && echo ran || echo "status $?"'
                               for mode in ("overlay", "read-write", "read-only") for name in ("data", "deep/data"))])

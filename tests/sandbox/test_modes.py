@@ -58,7 +58,7 @@ class Umask(SbxTest):
         out.mkdir()
         for name in ("wide", "narrow"):
             self.write(name, "old", mode=0o666 if name == "wide" else 0o600)
-            self.write(name, "old", mode=0o666 if name == "wide" else 0o600, folder=out)
+            self.write(name, "old", mode=0o666 if name == "wide" else 0o600, directory=out)
         code = "import os\nfor n in ('wide', 'narrow'): open(n, 'w').write('new')\nos.chmod('narrow', 0o666)\n"
         self.python(0o027, code, "--workspace", ".:overlay", "--apply", "--yes", "--out", out, "--collect", "*")
         self.assertEqual((mode(self.work / "wide"), mode(self.work / "narrow")), (0o666, 0o640))

@@ -16,8 +16,8 @@ ECHO = "import sys; t = sys.stdin.read(); print(len(t), t[:9])"
 
 
 class Names(SbxTest):
-    def runs(self, folder, name, cwd):
-        path = os.path.join(os.fsencode(folder), name)
+    def runs(self, directory, name, cwd):
+        path = os.path.join(os.fsencode(directory), name)
         with open(path, "wb") as script:
             script.write(SCRIPT)
         os.chmod(path, 0o644)
@@ -32,7 +32,7 @@ class Names(SbxTest):
             with self.subTest(name):
                 self.runs(self.work, name, self.work)
 
-    def test_script_in_the_common_folder_for_temporary_files(self):
+    def test_script_in_the_common_directory_for_temporary_files(self):
         """/tmp inside is private; a script of the host's /tmp is shown alone."""
         with tempfile.NamedTemporaryFile(dir="/tmp", suffix=".py") as file:
             file.write(b"import os; print(sorted(os.listdir('/tmp')))")
@@ -46,13 +46,13 @@ class Names(SbxTest):
         for name in (b"plain.py", b"not-utf8-\xff.py", b"new\nline.py"):
             with self.subTest(name):
                 self.runs(self.home, name, self.work)
-        (self.home / "sub folder").mkdir()
-        self.runs(self.home / "sub folder", b"job.py", self.home)
+        (self.home / "sub directory").mkdir()
+        self.runs(self.home / "sub directory", b"job.py", self.home)
 
-    def test_working_folder_with_an_odd_name(self):
-        folder = os.path.join(os.fsencode(self.work), b"odd \n\xff folder")
-        os.mkdir(folder)
-        self.runs(folder, b"job.py", folder)
+    def test_working_directory_with_an_odd_name(self):
+        directory = os.path.join(os.fsencode(self.work), b"odd \n\xff directory")
+        os.mkdir(directory)
+        self.runs(directory, b"job.py", directory)
 
     def test_record_of_a_name_that_is_not_text(self):
         path = os.path.join(os.fsencode(self.work), b"n\xff.py")
@@ -74,7 +74,7 @@ class Arguments(SbxTest):
     def test_nearly_two_mebibytes_of_arguments_and_environment(self):
         """The kernel's limit is 128 KiB for one string, and a quarter of the stack limit for all."""
         words = ["x" * 100_000] * 14
-        file = self.write("variables", "".join(f"LONG_{n}={'y' * 100_000}\n" for n in range(5)), folder=self.tmp)
+        file = self.write("variables", "".join(f"LONG_{n}={'y' * 100_000}\n" for n in range(5)), directory=self.tmp)
         code = "import os, sys; print(len(sys.argv) - 1, sum(map(len, sys.argv[1:])), sum(len(v) for k, v in os.environ.items() if k.startswith('LONG_')))"
         ended = self.python(code, *words, options=("--env-file", file))
         self.assertEqual(self.exited(ended).text, "14 1400000 500000\n")

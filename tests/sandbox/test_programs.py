@@ -40,7 +40,7 @@ class DataAnalysis(SbxTest):
         self.assertEqual(picture[:8], b"\x89PNG\r\n\x1a\n")
         self.assertEqual(picture, (outside / "temperatures.png").read_bytes())
 
-    def test_shipped_policy_leaves_the_folder_alone(self):
+    def test_shipped_policy_leaves_the_directory_alone(self):
         before = {path.name: path.read_bytes() for path in self.work.iterdir()}
         ended = self.exited(self.sbx("-p", "data-analysis.toml", "analyse.py"))
         self.assertIn("Warmest", ended.text)
@@ -82,10 +82,10 @@ class Interpreters(SbxTest):
     def test_interpreter_below_the_home(self):
         """A prefix like pyenv's: its shim is resolved by reading, never by running it on the host."""
         prefix = self.home / ".pyenv" / "versions" / "3.99.1"
-        self.write("bin/python3", pathlib.Path("/usr/bin/python3").resolve().read_bytes(), mode=0o755, folder=prefix)
+        self.write("bin/python3", pathlib.Path("/usr/bin/python3").resolve().read_bytes(), mode=0o755, directory=prefix)
         shim = "#!/bin/sh\ntouch \"$HOME/shim-ran\"\nexec \"$HOME/.pyenv/libexec/pyenv\" exec python3 \"$@\"\n"
-        self.write("shims/python3", shim, mode=0o755, folder=self.home / ".pyenv")
-        self.write("version", "3.99.1\n", folder=self.home / ".pyenv")
+        self.write("shims/python3", shim, mode=0o755, directory=self.home / ".pyenv")
+        self.write("version", "3.99.1\n", directory=self.home / ".pyenv")
         path = f"{self.home}/.pyenv/shims:/usr/bin:/bin"
         script = self.write("job.py", "import os, sys\nprint(os.path.realpath(sys.executable))\n")
         ended = self.sbx("-p", "python", script, env={"PATH": path, "PYTHONHOME": None})
@@ -102,13 +102,13 @@ class Files(SbxTest):
     """As root the sandbox has a uid of its own; files of every owner behave as for their owner."""
 
     def test_private_files_of_the_caller_can_be_granted(self):
-        secret = self.write("private.txt", "mine", mode=0o600, folder=self.home)
+        secret = self.write("private.txt", "mine", mode=0o600, directory=self.home)
         self.home.chmod(0o700)
         ended = self.exited(self.sbx("--read", secret, "--", "cat", secret))
         self.assertEqual(ended.text, "mine")
 
     def test_private_script_runs(self):
-        script = self.write("private.py", "print('ran')\n", mode=0o600, folder=self.home)
+        script = self.write("private.py", "print('ran')\n", mode=0o600, directory=self.home)
         self.home.chmod(0o700)
         self.assertEqual(self.exited(self.sbx("-p", "python", script)).text, "ran\n")
 

@@ -23,10 +23,10 @@ KINDS = (
 )
 
 
-def listed(folder):
+def listed(directory):
     """Names in a shared directory, without those of the tests."""
     try:
-        return {f"{folder}/{name}" for name in os.listdir(folder) if not name.startswith("sbx-test-")}
+        return {f"{directory}/{name}" for name in os.listdir(directory) if not name.startswith("sbx-test-")}
     except OSError:
         return set()
 
@@ -55,7 +55,7 @@ class Sequence(SbxTest):
         """What runs may leave on the machine, without processes and groups, which are identified by number and name."""
         inside = {str(path) for path in self.tmp.rglob("*")}
         return {"files of the caller": inside, "mounts": set(sbxtest.mounts().splitlines()), "System V objects": own_ipc(), "interfaces": interfaces(),
-                **{folder: listed(folder) for folder in ("/dev/shm", "/tmp", "/var/tmp", "/run", f"/run/user/{os.getuid()}")}}
+                **{directory: listed(directory) for directory in ("/dev/shm", "/tmp", "/var/tmp", "/run", f"/run/user/{os.getuid()}")}}
 
     def test_slow_thousand_leave_nothing(self):
         for options, _ in KINDS:  # data kept for the next run (the last record, a store) exists from now on

@@ -66,7 +66,7 @@ class Streams(SbxTest):
         self.assertEqual(self.exited(self.sbx("--stdin", path, "--", "cat")).text, "words\n")
         self.assertEqual(self.exited(self.sbx("--stdin", "null", "--", "cat", stdin=b"words")).text, "")
 
-    def test_a_folder_is_no_input(self):
+    def test_a_directory_is_no_input(self):
         marked = self.write("marked/file", "").parent
         ended = self.sbx("--stdin", marked, "--workspace", ".:read-write", "--", "touch", "made")
         self.could_not(ended, "not-a-file", f"'{marked}' is a directory")
@@ -190,9 +190,9 @@ class Fifos(SbxTest):
         self.assertEqual(self.exited(self.finish(process)).text, "late\n")
 
     def test_a_directory_is_no_standard_input(self):
-        folder = os.open(self.tmp, os.O_RDONLY | os.O_DIRECTORY)
-        self.addCleanup(os.close, folder)
-        ended = self.finish(self.start_sbx("--", "cat", stdin=folder))
+        directory = os.open(self.tmp, os.O_RDONLY | os.O_DIRECTORY)
+        self.addCleanup(os.close, directory)
+        ended = self.finish(self.start_sbx("--", "cat", stdin=directory))
         self.assertEqual((ended.status, ended.outcome["code"]), (125, "not-a-file"), ended)
 
 

@@ -34,13 +34,13 @@ class Workspace(SbxTest):
 
 class Changes(Workspace):
     def test_every_kind_of_change_is_listed(self):
-        for name in ("same", "rewritten", "appended", "removed", "script", "folder/inner"):
+        for name in ("same", "rewritten", "appended", "removed", "script", "directory/inner"):
             self.write(name, "text\n")
         ended = self.overlay(
             "import os\n"
             "open('rewritten', 'w').write('other'); open('appended', 'a').write('more'); os.remove('removed')\n"
             "os.chmod('script', 0o755); os.mkdir('new'); open('new/file', 'w').write('1234'); os.symlink('same', 'link')\n"
-            "open('folder/inner', 'r+').close()")
+            "open('directory/inner', 'r+').close()")
         self.assertEqual(self.changed(ended), {"rewritten": "modified", "appended": "modified", "removed": "deleted", "script": "mode",
                                                "new": "created", "new/file": "created", "link": "created"}, ended)
         sizes = {each["path"]: (each["type"], each["bytes"]) for each in ended.record["changes"]}
@@ -48,8 +48,8 @@ class Changes(Workspace):
         self.assertEqual(self.tree()["rewritten"], b"text\n")
 
     def test_a_run_that_changes_nothing_lists_nothing(self):
-        self.write("folder/file", "text")
-        self.assertEqual(self.changed(self.overlay("import os; os.listdir('folder'); open('folder/file').read()")), {})
+        self.write("directory/file", "text")
+        self.assertEqual(self.changed(self.overlay("import os; os.listdir('directory'); open('directory/file').read()")), {})
 
     def test_touched_files_are_no_changes_and_times_hide_none(self):
         self.write("touched", "text")
@@ -59,7 +59,7 @@ class Changes(Workspace):
                              "open('hidden', 'w').write('evil'); os.utime('hidden', ns=(0, 10**18))")
         self.assertEqual(self.changed(ended), {"hidden": "modified"}, ended)
 
-    def test_replaced_and_renamed_folders_are_seen_name_by_name(self):
+    def test_replaced_and_renamed_directories_are_seen_name_by_name(self):
         for name in ("a/one", "a/two", "b/deep/three"):
             self.write(name, "text\n")
         ended = self.overlay("import os, shutil\nshutil.rmtree('a'); os.mkdir('a'); open('a/two', 'w').write('text\\n')\n"
@@ -67,7 +67,7 @@ class Changes(Workspace):
         self.assertEqual(self.changed(ended), {"a/one": "deleted", "b": "deleted", "b/deep": "deleted", "b/deep/three": "deleted",
                                                "c": "created", "c/deep": "created", "c/deep/three": "created"}, ended)
 
-    def test_a_file_in_place_of_a_folder_is_a_deletion_and_a_creation(self):
+    def test_a_file_in_place_of_a_directory_is_a_deletion_and_a_creation(self):
         self.write("x/inner", "text")
         self.write("y", "text")
         ended = self.overlay("import os, shutil\nshutil.rmtree('x'); open('x', 'w'); os.remove('y'); os.mkdir('y')")
@@ -81,7 +81,7 @@ class Changes(Workspace):
         found = [base64.b64decode(each["path_b64"]) if "path_b64" in each else each["path"].encode() for each in ended.record["changes"]]
         self.assertEqual(sorted(found), sorted(names), ended)
 
-    def test_closed_folders_and_special_files_are_listed(self):
+    def test_closed_directories_and_special_files_are_listed(self):
         ended = self.overlay("import os, socket\nos.mkdir('closed'); open('closed/file', 'w'); os.mkfifo('pipe')\n"
                              "socket.socket(socket.AF_UNIX).bind('socket'); open('secret', 'w').write('x'); os.chmod('secret', 0)\n"
                              "os.chmod('closed', 0)")
@@ -102,13 +102,13 @@ class Changes(Workspace):
         self.assertLess(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, 8)
         self.assertEqual(path.stat().st_blocks, 0)
 
-    def test_folders_deeper_than_a_path_can_name_are_told_of(self):
+    def test_directories_deeper_than_a_path_can_name_are_told_of(self):
         ended = self.overlay("import os\nfor _ in range(1200):\n    os.mkdir('abcdefg'); os.chdir('abcdefg')")
         self.assertIn("changes", [each["what"] for each in ended.record["degraded"]], ended.record["degraded"])
         self.assertGreater(len(ended.record["changes"]), 300)
 
     def test_what_sbx_mounts_on_is_no_change(self):
-        data = self.write("data", "x", folder=self.tmp)
+        data = self.write("data", "x", directory=self.tmp)
         ended = self.overlay("open('mine', 'w')", "--read", f"{data}:{self.work}/sub/data")
         self.assertEqual(self.changed(ended), {"mine": "created"}, ended)
 
@@ -140,7 +140,7 @@ class Diff(Workspace):
         self.assertNotIn("\033", said)
         self.assertIn("+\\x1b[2Jy", said)
 
-    def test_a_deleted_folder_is_one_line(self):
+    def test_a_deleted_directory_is_one_line(self):
         for i in range(300):
             self.write(f"cache/{i}", "x")
         said = self.diff("import shutil; shutil.rmtree('cache')")
@@ -179,8 +179,8 @@ class Out(Workspace):
 
     def test_files_there_are_replaced_and_others_stay(self):
         self.out.mkdir()
-        self.write("a.txt", "old", folder=self.out)
-        self.write("mine", "mine", folder=self.out)
+        self.write("a.txt", "old", directory=self.out)
+        self.write("mine", "mine", directory=self.out)
         found, _, _ = self.collect("open('a.txt', 'w').write('A')")
         self.assertEqual(found, {"a.txt": "A", "mine": "mine"})
         self.assertEqual(sorted(os.listdir(self.out)), ["a.txt", "mine"])
@@ -203,7 +203,7 @@ class Out(Workspace):
         self.assertEqual(facts.st_size, 50 << 20)
         self.assertLess(facts.st_blocks, 1000)
 
-    def test_files_belong_to_the_owner_of_the_folder(self):
+    def test_files_belong_to_the_owner_of_the_directory(self):
         self.collect("open('a.txt', 'w')")
         self.assertEqual((self.out / "a.txt").stat().st_uid, os.geteuid())
 
@@ -229,7 +229,7 @@ class Apply(Workspace):
     def apply(self, code, *patterns, ends_with=0):
         return self.overlay(code, *([f"--apply={pattern}" for pattern in patterns] or ["--apply"]), "--yes", ends_with=ends_with)
 
-    def test_the_folder_becomes_what_the_program_saw(self):
+    def test_the_directory_becomes_what_the_program_saw(self):
         for name in ("src/a", "src/b/c", "notes.txt", "README", "run", "x/inner", "y"):
             self.write(name, "text\n")
         ended = self.apply(CLEAN_UP + "\nos.chmod('run', 0o755); os.makedirs('new/deep'); open('new/deep/f', 'w').write('1')\n"
@@ -243,7 +243,7 @@ class Apply(Workspace):
         self.assertEqual((ended.record["applied"]["conflicts"], ended.record["applied"]["left"]), ([], []))
         self.assertEqual({path.lstat().st_uid for path in self.work.rglob("*")}, {os.geteuid()})
 
-    def test_folders_that_the_program_opened_or_closed_are_written_to(self):
+    def test_directories_that_the_program_opened_or_closed_are_written_to(self):
         for name, mode in (("opened", 0o555), ("closed", 0o755)):
             self.write(f"{name}/old", "x")
             (self.work / name).chmod(mode)
@@ -407,13 +407,13 @@ class Apply(Workspace):
         self.apply("open('file', 'w').write('after')")
         self.assertEqual((path.read_text(), (self.tmp / "other").read_text()), ("after", "before"))
 
-    def test_it_waits_while_another_applies_to_the_same_folder(self):
-        folder = os.open(self.work, os.O_RDONLY)
-        fcntl.flock(folder, fcntl.LOCK_EX)
+    def test_it_waits_while_another_applies_to_the_same_directory(self):
+        directory = os.open(self.work, os.O_RDONLY)
+        fcntl.flock(directory, fcntl.LOCK_EX)
         process = self.start_sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--", "touch", "made")
         self.assertIn(b"waiting", process.stderr.readline())
         self.assertEqual(os.listdir(self.work), [])
-        os.close(folder)
+        os.close(directory)
         self.exited(self.finish(process))
         self.assertEqual(os.listdir(self.work), ["made"])
 
@@ -451,8 +451,8 @@ class Watched(Workspace):
     def events_of(self, *options):
         watcher = sbxtest._libc.inotify_init1(os.O_NONBLOCK)
         self.addCleanup(os.close, watcher)
-        for folder in (self.work, self.work / "src", self.home, self.tmp):
-            self.assertGreater(sbxtest._libc.inotify_add_watch(watcher, os.fsencode(folder), self.EVENTS), 0)
+        for directory in (self.work, self.work / "src", self.home, self.tmp):
+            self.assertGreater(sbxtest._libc.inotify_add_watch(watcher, os.fsencode(directory), self.EVENTS), 0)
         self.overlay(CLEAN_UP + "\nopen('new', 'w'); os.chmod('run', 0o777)", "--diff", *options)
         try:
             return os.read(watcher, 65536)
@@ -465,12 +465,12 @@ class Watched(Workspace):
         self.assertEqual(self.events_of(), b"")
         self.assertNotEqual(self.events_of("--apply", "--yes"), b"")
 
-    def test_nor_do_copies_inputs_and_a_disk_in_a_folder(self):
+    def test_nor_do_copies_inputs_and_a_disk_in_a_directory(self):
         for name in ("src/a", "notes.txt", "README", "run"):
             self.write(name, "x")
         (self.home / ".local/state/sbx/disks").mkdir(parents=True)  # where sbx keeps its own data
-        data = self.write("data", "x", folder=self.tmp)
-        self.assertEqual(self.events_of("--set", 'limits.disk_on="folder"', "--in", data, "--read", f"{data}:{self.work}/other/deep/data"), b"")
+        data = self.write("data", "x", directory=self.tmp)
+        self.assertEqual(self.events_of("--set", 'limits.disk_on="directory"', "--in", data, "--read", f"{data}:{self.work}/other/deep/data"), b"")
         self.assertEqual(self.events_of("--in", f"{data}:src/data", "--out", self.home / ".local/out", "--set", 'filesystem.outputs.collect=["*"]'), b"")
         if sbxtest.IS_ROOT:
             os.chown(self.work / "run", -1, 70_000)
@@ -489,8 +489,8 @@ class GitRepositories(Workspace):
         self.git("remote", "add", "origin", "https://me:sesame@example.org/x.git")
         self.git("add", "src")
         self.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
-        self.tree_folder = self.tmp / "a work tree"
-        self.git("worktree", "add", "-q", "-b", "topic", self.tree_folder)
+        self.tree_directory = self.tmp / "a work tree"
+        self.git("worktree", "add", "-q", "-b", "topic", self.tree_directory)
 
     def git(self, *arguments):
         return subprocess.run(["git", *arguments], cwd=self.work, env=self.environment(), capture_output=True, check=True).stdout
@@ -499,25 +499,25 @@ class GitRepositories(Workspace):
         return self.sbx("-p", "shell", "--", "git", *arguments, cwd=cwd)
 
     def test_a_worktree_works(self):
-        self.write("src/main.py", "print(2)\n", folder=self.tree_folder)
-        self.assertEqual(self.exited(self.inside("status", "--porcelain", cwd=self.tree_folder)).text, " M src/main.py\n")
-        self.assertIn("topic", self.exited(self.inside("log", "--oneline", "--decorate", cwd=self.tree_folder)).text)
+        self.write("src/main.py", "print(2)\n", directory=self.tree_directory)
+        self.assertEqual(self.exited(self.inside("status", "--porcelain", cwd=self.tree_directory)).text, " M src/main.py\n")
+        self.assertIn("topic", self.exited(self.inside("log", "--oneline", "--decorate", cwd=self.tree_directory)).text)
 
     def test_the_repository_of_a_worktree_is_read_only_and_without_credentials(self):
-        ended = self.sbx("-p", "shell", "--", "touch", self.work / ".git" / "x", cwd=self.tree_folder)
+        ended = self.sbx("-p", "shell", "--", "touch", self.work / ".git" / "x", cwd=self.tree_directory)
         self.assertEqual(ended.status, 1, ended)
         self.assertIn("Read-only file system", ended.record["stderr"]["text"], ended)
-        text = self.exited(self.inside("remote", "-v", cwd=self.tree_folder)).text
+        text = self.exited(self.inside("remote", "-v", cwd=self.tree_directory)).text
         self.assertIn("https://example.org/x.git", text)
         self.assertNotIn("sesame", text)
 
     def test_a_forged_worktree_shows_nothing(self):
         forged = self.tmp / "forged"
         forged.mkdir()
-        (forged / ".git").write_text((self.tree_folder / ".git").read_text())
+        (forged / ".git").write_text((self.tree_directory / ".git").read_text())
         ended = self.sbx("-p", "shell", "--", "ls", self.work / ".git", cwd=forged)
         self.assertNotEqual(ended.status, 0, ended)
-        self.exited(self.sbx("-p", "shell", "--", "ls", self.work / ".git", cwd=self.tree_folder))
+        self.exited(self.sbx("-p", "shell", "--", "ls", self.work / ".git", cwd=self.tree_directory))
 
     def test_a_subdirectory_names_the_option_that_works(self):
         cwd = self.work / "src"

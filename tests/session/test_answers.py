@@ -251,15 +251,15 @@ class ForeignAnswers(AnswersTest):
               ("interrupt", "NAME", "python"), ("restart", "NAME"), ("extend", "NAME", "1h"), ("stop", "NAME"))
 
     def serve(self, name, answer):
-        folder = self.folder() / name
-        folder.mkdir(mode=0o700, parents=True)
-        folder.parent.chmod(0o700)
-        lock = open(folder / "lock", "w")
+        directory = self.directory() / name
+        directory.mkdir(mode=0o700, parents=True)
+        directory.parent.chmod(0o700)
+        lock = open(directory / "lock", "w")
         self.addCleanup(lock.close)
         fcntl.flock(lock, fcntl.LOCK_EX)
         server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(server.close)
-        server.bind(str(folder / "socket"))
+        server.bind(str(directory / "socket"))
         server.listen()
 
         def answer_one(connection):
@@ -349,7 +349,7 @@ class Places(AnswersTest):
         link.symlink_to(f"{self.runtime}/sbx")
         answer = self.sbx_session("exec", "work", "--", "true")
         self.assertEqual(answer.status, 125, answer)
-        for each in ("session-twice", f"{self.runtime}/sbx/sessions", str(self.folder()), *(f"kill {pid}" for pid in self.pids)):
+        for each in ("session-twice", f"{self.runtime}/sbx/sessions", str(self.directory()), *(f"kill {pid}" for pid in self.pids)):
             self.assertIn(each, answer.err)
         os.kill(self.pids[0], signal.SIGTERM)
         wait_until(lambda: not sessiontest.process_lives(self.pids[0]), 60, "it ends")
@@ -357,7 +357,7 @@ class Places(AnswersTest):
 
     def test_one_that_nobody_finds_any_more_ends(self):
         facts = self.start_session()
-        shutil.rmtree(self.folder() / "work", ignore_errors=True)  # as soon as a part is gone, the session removes the rest
+        shutil.rmtree(self.directory() / "work", ignore_errors=True)  # as soon as a part is gone, the session removes the rest
         wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 60, "the session ends")
         self.start_session()
 

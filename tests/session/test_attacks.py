@@ -91,10 +91,10 @@ class AttackTest(SessionTest):
     runtime = {}
     extra = {}
 
-    def use_runtime_folder(self, folder):
+    def use_runtime_directory(self, directory):
         """From here on, to the end of the test."""
-        folder.mkdir(mode=0o700)
-        self.runtime = {"XDG_RUNTIME_DIR": str(folder)}
+        directory.mkdir(mode=0o700)
+        self.runtime = {"XDG_RUNTIME_DIR": str(directory)}
         self.extra = self.runtime
 
     def end_sessions(self):
@@ -183,7 +183,7 @@ def all_of(pid):
     return {"signal": tried(os.kill, pid, 0), "group": tried(os.killpg, pid, 0), "affinity": tried(os.sched_setaffinity, pid, one),
             "nice": tried(os.setpriority, os.PRIO_PROCESS, pid, 5), "limits": tried(lambda: resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))),
             "pidfd": tried(os.pidfd_open, pid), "trace": syscall(SYSCALLS["ptrace"], 0x4206, pid, 0, 0), "read": syscall(SYSCALLS["process_vm_readv"], pid, vector, 0, vector, 0, 0),
-            "folder": tried(os.listdir, f"/proc/{pid}")}
+            "directory": tried(os.listdir, f"/proc/{pid}")}
 others = [int(each) for each in sys.argv[1:]]
 own = {1, os.getpid(), child}
 numbers = [each for each in [*range(2, 40), *others] if each not in own]
@@ -197,7 +197,7 @@ print(json.dumps(told))
         for number, done in told["others"].items():
             self.assertEqual({what for what, refusal in done.items() if refusal is None}, set(), f"reached {number}: {done}")
         own = told["child"]
-        self.assertEqual([own[what] for what in ("signal", "nice", "pidfd", "folder")], [None] * 4, own)
+        self.assertEqual([own[what] for what in ("signal", "nice", "pidfd", "directory")], [None] * 4, own)
         self.assertEqual((told["nice of child"], told["all"], told["child ended by"]), (10, None, -9), told)
         self.assertEqual({pid: (os.getpriority(os.PRIO_PROCESS, pid), os.sched_getaffinity(pid)) for pid in pids}, before)
         self.unharmed(victim)
@@ -373,34 +373,34 @@ os._exit(7)
         self.unharmed(bystander)
         self.exec_ok("--", "true")
 
-    def unreachable(self, folder, name="work"):
+    def unreachable(self, directory, name="work"):
         """Inside, neither the session's directory nor its socket is there; beside them a file is."""
-        self.assertTrue((folder / name / "socket").is_socket())
+        self.assertTrue((directory / name / "socket").is_socket())
         told = self.told(r'''
-folder = sys.argv[1]
-path = folder + "/" + sys.argv[2]
+directory = sys.argv[1]
+path = directory + "/" + sys.argv[2]
 client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-print(json.dumps({"listed": os.listdir(folder) if os.path.isdir(folder) else [], "socket": tried(client.connect, path + "/socket"), "lock": tried(os.open, path + "/lock", os.O_RDONLY),
+print(json.dumps({"listed": os.listdir(directory) if os.path.isdir(directory) else [], "socket": tried(client.connect, path + "/socket"), "lock": tried(os.open, path + "/lock", os.O_RDONLY),
                   "moved": tried(os.rename, path, path + "-2"), "file": open(sys.argv[3]).read()}))
-''', folder, name, self.beside, name=name)
+''', directory, name, self.beside, name=name)
         self.assertEqual(told["listed"], [], told)
         self.assertNotIn(None, (told["socket"], told["lock"], told["moved"]), told)
         self.assertEqual(told["file"], "beside\n")
         self.assertEqual(self.sbx_session("show", "--json", name).json["name"], name)
 
     def test_a_granted_state_home_does_not_show_the_session(self):
-        self.beside = self.write(".local/state/note", "beside\n", folder=self.home)
+        self.beside = self.write(".local/state/note", "beside\n", directory=self.home)
         for way in ("--read", "--write"):
             name = "s" + way.strip("-")
             self.start_session(way, self.home / ".local", name=name)
-            self.unreachable(self.folder(), name)
+            self.unreachable(self.directory(), name)
 
     def test_a_granted_runtime_directory_does_not_show_the_session(self):
         runtime = self.tmp / "runtime"
-        self.use_runtime_folder(runtime)
-        self.beside = self.write("note", "beside\n", folder=runtime)
+        self.use_runtime_directory(runtime)
+        self.beside = self.write("note", "beside\n", directory=runtime)
         self.start_session("--write", runtime)
-        self.assertFalse(self.folder().exists())
+        self.assertFalse(self.directory().exists())
         self.unreachable(runtime / "sbx/sessions")
         self.stop_session()
         self.assertEqual(list((runtime / "sbx/sessions").iterdir()), [])
@@ -412,7 +412,7 @@ print(json.dumps({"listed": os.listdir(folder) if os.path.isdir(folder) else [],
     def test_a_sandbox_of_the_same_user_can_not_use_the_socket(self):
         """Not where a hard link of it lies in a granted directory, nor where the sandbox knows nothing of the place."""
         runtime = self.tmp / "runtime"
-        self.use_runtime_folder(runtime)
+        self.use_runtime_directory(runtime)
         self.start_session()
         socket = runtime / "sbx/sessions/work/socket"
         shared = self.tmp / "shared"
@@ -434,7 +434,7 @@ print(json.dumps({"listed": os.listdir(folder) if os.path.isdir(folder) else [],
     def test_a_sandbox_that_was_there_first_can_not_use_the_socket(self):
         """A live grant shows the sockets that are made in it later: then only the check of the peer stands."""
         runtime = self.tmp / "runtime"
-        self.use_runtime_folder(runtime)
+        self.use_runtime_directory(runtime)
         self.extra = {}
         for way in ("--read", "--write"):
             self.start_session(way, runtime, name="first" + way.strip("-"))
@@ -451,16 +451,16 @@ print(json.dumps({"listed": os.listdir(folder) if os.path.isdir(folder) else [],
     def test_a_session_that_a_sandbox_made_up_gets_no_descriptors(self):
         """Of the caller: whoever listens where a session is looked for must be a process of the host's."""
         runtime = self.tmp / "runtime"
-        self.use_runtime_folder(runtime)
+        self.use_runtime_directory(runtime)
         self.extra = {}
         self.start_session("--set", f'filesystem.write=[{{ source = "{runtime}", special = true }}]', name="hostile")
         listens = self.serve(r'''
 import fcntl
-folder = sys.argv[1]
-os.makedirs(folder, mode=0o700, exist_ok=True)
-lock = open(folder + "/lock", "w"); fcntl.flock(lock, fcntl.LOCK_EX)
+directory = sys.argv[1]
+os.makedirs(directory, mode=0o700, exist_ok=True)
+lock = open(directory + "/lock", "w"); fcntl.flock(lock, fcntl.LOCK_EX)
 server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-refusal = tried(server.bind, folder + "/socket")
+refusal = tried(server.bind, directory + "/socket")
 if refusal is None: server.listen(8)
 print("ready", refusal, flush=True)
 while refusal is None:
@@ -482,7 +482,7 @@ while True: signal.pause()
         if not sbxtest.IS_ROOT:
             self.skipTest("needs a second user")
         self.start_session()
-        socket = self.folder() / "work/socket"
+        socket = self.directory() / "work/socket"
         shared = self.tmp / "shared"
         shared.mkdir(mode=0o755)
         self.tmp.chmod(0o755)
@@ -753,8 +753,8 @@ for name in ("sitecustomize.py", "usercustomize.py"):  # a distribution may have
 
     def test_plain_names_never_come_from_what_a_call_wrote(self):
         self.start_session("--workspace", f"{self.work}:overlay")
-        self.exec_ok("--", "sh", "-c", """for folder in . ~/bin ~/.local/bin /tmp; do mkdir -p $folder
-for name in python3 ls sh bash sbx sbx-inside env true; do printf '#!/bin/sh\\necho trapped\\n' >$folder/$name; chmod +x $folder/$name; done; done""")
+        self.exec_ok("--", "sh", "-c", """for directory in . ~/bin ~/.local/bin /tmp; do mkdir -p $directory
+for name in python3 ls sh bash sbx sbx-inside env true; do printf '#!/bin/sh\\necho trapped\\n' >$directory/$name; chmod +x $directory/$name; done; done""")
         self.assertNotIn("trapped", self.exec_ok("--", "ls", "/").out)
         self.assertEqual(self.exec_ok("--lang", "python", "-c", "print('python')").out, "python\n")
         self.assertEqual(self.exec_ok("--lang", "bash", "-c", "echo bash").out, "bash\n")
@@ -780,15 +780,15 @@ for name in python3 ls sh bash sbx sbx-inside env true; do printf '#!/bin/sh\\ne
         self.exec_ok("--", "true")
 
     def test_get_ls_and_put_step_into_no_trap(self):
-        secret = self.write("secret/file", "of the host\n", folder=self.tmp)
+        secret = self.write("secret/file", "of the host\n", directory=self.tmp)
         self.start_session()
-        self.exec_ok("--", "sh", "-c", f"""mkdir /tmp/t; cd /tmp/t; mkfifo fifo; ln -s fifo to-fifo; ln -s /etc etc; ln -s {secret.parent} folder; ln -s {secret} file
+        self.exec_ok("--", "sh", "-c", f"""mkdir /tmp/t; cd /tmp/t; mkfifo fifo; ln -s fifo to-fifo; ln -s /etc etc; ln -s {secret.parent} directory; ln -s {secret} file
 ln -s loop loop; ln -s /proc/self/fd fds; ln -s /dev/zero zero; echo fine >fine; mkdir dir; echo fine >dir/fine""")
         out = self.tmp / "out"
         got = self.sbx_session("get", "--out", out, "work", "/tmp/t")
         self.assertEqual(got.status, 1, got)
         self.assertEqual(sorted(str(each.relative_to(out)) for each in out.rglob("*")), ["t", "t/dir", "t/dir/fine", "t/fine"])
-        for name in ("fifo", "to-fifo", "zero", "loop", "folder", "file"):
+        for name in ("fifo", "to-fifo", "zero", "loop", "directory", "file"):
             answer = self.sbx_session("get", "--out", self.tmp / f"out-{name}", "work", f"/tmp/t/{name}")
             self.assertNotEqual(answer.status, 0, answer)
             self.assertEqual([each for each in (self.tmp / f"out-{name}").rglob("*") if each.is_file()], [], answer)
@@ -818,7 +818,7 @@ ln -s loop loop; ln -s /proc/self/fd fds; ln -s /dev/zero zero; echo fine >fine;
         self.assertEqual(self.exec_ok("--", "cat", "/tmp/target", "/tmp/name").out, "old\nnew\n")
 
     def test_a_directory_that_turns_into_a_link_leads_get_nowhere(self):
-        secret = self.write("secret/file", "of the host\n", folder=self.tmp)
+        secret = self.write("secret/file", "of the host\n", directory=self.tmp)
         self.start_session()
         flips = self.serve(rf'''
 os.makedirs("/tmp/t/real"); open("/tmp/t/real/file", "w").write("of the session\n")
@@ -924,7 +924,7 @@ for name in ("two\nlines", "red\x1b[31m", "title\x1b]0;x\x07", "back\x08", "bad\
 
     def test_put_goes_only_where_a_call_may_write(self):
         self.write(".env", "host's\n")
-        secret = self.write("secret", "of the host\n", folder=self.tmp)
+        secret = self.write("secret", "of the host\n", directory=self.tmp)
         self.write("file", "put\n")
         self.start_session("--workspace", f"{self.work}:overlay", "--read", secret)
         self.exec_ok("--", "sh", "-c", f"ln -s /etc to-etc; ln -s {secret} to-secret; mkdir -p d/.ssh")

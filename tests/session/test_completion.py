@@ -30,7 +30,7 @@ class Completion(SessionTest):
         self.assertEqual(self.offered("session", "logs", name, ""), ("", {running, ended}))
         self.assertEqual(self.offered("session", "kill", name, running, "ST"), ("", {"STOP"}))
         # The session's files, not those of the host; a name that would steer the terminal is left out.
-        self.write("of-the-host-only", "", folder=self.tmp)
+        self.write("of-the-host-only", "", directory=self.tmp)
         self.assertEqual(self.offered("session", "get", name, ""), ("nospace", {"data/", "made by a cell"}))
         self.assertEqual(self.offered("session", "ls", name, "da"), ("nospace", {"data/"}))
         self.assertIn("/usr/bin/", self.offered("session", "ls", name, "/usr/b")[1])

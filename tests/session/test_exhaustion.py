@@ -125,7 +125,7 @@ os.kill(child, signal.SIGKILL)
 
 
 class CompiledPrograms(SessionTest):
-    def build_folders(self):
+    def build_directories(self):
         return self.exec_ok("sh", "-c", "ls -A /tmp | grep sbx-build || true").out
 
     def code(self, text):
@@ -147,7 +147,7 @@ class CompiledPrograms(SessionTest):
         gate.communicate(b"\n", timeout=HANG)
         out, err = first.communicate(timeout=HANG)
         self.assertEqual((first.returncode, out), (0, b"first\n"), err)
-        self.assertEqual(self.build_folders(), "")
+        self.assertEqual(self.build_directories(), "")
 
     def test_nothing_stays_of_a_call_that_is_killed(self):
         if shutil.which("cc") is None:
@@ -156,7 +156,7 @@ class CompiledPrograms(SessionTest):
         ended = self.sbx_session("exec", "work", "--timeout", "3s", "--lang", "c", "-c",
                                  '#include <stdlib.h>\n#include <unistd.h>\nint main(void) { system("mkdir -p $(dirname $(readlink /proc/$PPID/exe))/a/b"); for (;;) pause(); }')
         self.assertEqual(ended.status, 124, ended)
-        self.assertEqual(self.build_folders(), "")
+        self.assertEqual(self.build_directories(), "")
 
     def test_planted_names_do_not_matter(self):
         """In the place of old: a link, a directory and a program that answers for all."""
@@ -181,7 +181,7 @@ class CompiledPrograms(SessionTest):
                                       cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for each in "ab"]
                 answers = [process.communicate(timeout=HANG)[0].decode() for process in both]
                 self.assertEqual(answers, [f"{pair} a\n", f"{pair} b\n"], language)
-        self.assertEqual(self.build_folders(), "")
+        self.assertEqual(self.build_directories(), "")
 
 
 if __name__ == "__main__":

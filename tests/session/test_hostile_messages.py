@@ -120,11 +120,11 @@ class Socket(SessionTest):
     def connect(self):
         client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(client.close)
-        folder = os.open(self.folder() / "work", os.O_PATH)  # the path may be longer than an address
+        directory = os.open(self.directory() / "work", os.O_PATH)  # the path may be longer than an address
         try:
-            client.connect(f"/proc/self/fd/{folder}/socket")
+            client.connect(f"/proc/self/fd/{directory}/socket")
         finally:
-            os.close(folder)
+            os.close(directory)
         client.settimeout(HANG)
         return client
 

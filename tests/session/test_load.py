@@ -27,22 +27,22 @@ STUBBORN = "trap '' TERM HUP INT; sleep {mark} & sleep {mark} & {rest}; exit 7"
 
 def groups():
     """sbx's own control groups, wherever the caller's are."""
-    return {os.path.join(folder, name) for folder, names, _ in os.walk("/sys/fs/cgroup") for name in names if name.startswith("sbx-")}
+    return {os.path.join(directory, name) for directory, names, _ in os.walk("/sys/fs/cgroup") for name in names if name.startswith("sbx-")}
 
 
 def is_dead(group):
     """Nobody has it locked: whoever made it is gone."""
     try:
-        folder = os.open(group, os.O_RDONLY | os.O_DIRECTORY)
+        directory = os.open(group, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         return False
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     except OSError:
         return False
     finally:
-        os.close(folder)
+        os.close(directory)
 
 
 def marked(mark):
@@ -107,9 +107,9 @@ class Load(SessionTest):
         (mounts, names, networks, shared), was = sbxtest.host_state(), self.before[0]
         self.assertEqual((mounts, networks, shared), (was[0], *was[2:]))
         # Scratch directories of other programs' tests come and go.
-        new = {folder: {name for name in found if name not in was[1][folder] and not re.fullmatch(r"sbx-[a-z-]+-[a-z0-9_]{8}", name)}
-               for folder, found in names.items()}
-        self.assertEqual(new, {folder: set() for folder in names})
+        new = {directory: {name for name in found if name not in was[1][directory] and not re.fullmatch(r"sbx-[a-z-]+-[a-z0-9_]{8}", name)}
+               for directory, found in names.items()}
+        self.assertEqual(new, {directory: set() for directory in names})
         disks = self.home / ".local/state/sbx/disks"
         self.assertEqual(os.listdir(disks) if disks.is_dir() else [], [])
         # Those of other programs come and go, and somebody holds them.
@@ -212,7 +212,7 @@ class Load(SessionTest):
     def is_swept(self, what):
         listed = self.sbx_session("list", "--json")
         self.assertEqual([each["name"] for each in listed.json["sessions"]], ["other"], what)
-        self.assertEqual([each.name for each in self.folder().iterdir()], ["other"], what)
+        self.assertEqual([each.name for each in self.directory().iterdir()], ["other"], what)
         self.assertEqual(self.dead_groups(), [], f"control groups after the next command; {what}")
         self.forget_dead()
         self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [], what)
@@ -316,7 +316,7 @@ class Load(SessionTest):
             self.stop_session("third")
         names = [each["name"] for each in self.sbx_session("list", "--json").json["sessions"]]
         self.assertEqual(names, ["other", "victim"], what)
-        self.assertEqual(sorted(each.name for each in self.folder().iterdir()), ["other", "victim"], what)
+        self.assertEqual(sorted(each.name for each in self.directory().iterdir()), ["other", "victim"], what)
         self.assertEqual(self.dead_groups(), [], f"control groups after the next command; {what}")
         self.forget_dead()
         self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [], what)

@@ -19,7 +19,7 @@ class Start(SessionTest):
     def test_policy_set_and_grants(self):
         """`session start` with each option that a call can see."""
         self.assertIn("start", self.sbx_session("start", "--help").out)
-        readable = self.write("readable", "r\n", folder=self.tmp / "grants")
+        readable = self.write("readable", "r\n", directory=self.tmp / "grants")
         live = self.tmp / "grants/live"
         live.mkdir()
         options = ("--policy", "python", "--set", "limits.processes=20", "--timeout", "7s", "--cpu-time", "6s", "--cpus", "1",
@@ -37,7 +37,7 @@ class Start(SessionTest):
     def test_options_of_every_start(self):
         refused = self.sbx_session("start", "--require", "nonsense", "other")
         self.assertIn("unknown value", refused.err)
-        environment = self.write("names", "FROM_FILE=1\n", folder=self.tmp)
+        environment = self.write("names", "FROM_FILE=1\n", directory=self.tmp)
         facts = self.start_session("--env-file", environment, "--env-fd", "0", "--net", "none", name="second",
                                    stdin=b"FROM_FD=2")
         self.assertEqual(facts["name"], "second")
@@ -68,7 +68,7 @@ class Exec(SessionTest):
         self.start_session("--workspace", f"{self.work}:overlay")
 
     def test_environment_and_input(self):
-        variables = self.write("variables", "TWO=2\n", folder=self.tmp)
+        variables = self.write("variables", "TWO=2\n", directory=self.tmp)
         answer = self.sbx_session("exec", "work", "--env", "ONE=1", "--env-file", variables, "--env-fd", "0", "--stdin", "null", "--",
                                   "sh", "-c", "echo $ONE $TWO $THREE; cat", stdin=b"THREE=3")
         self.assertEqual(answer.out, "1 2 3\n", answer)
@@ -146,7 +146,7 @@ class Exec(SessionTest):
             self.assertIn("ptrace", self.sbx_session("exec", "work", "--json", verbose, *failing).err)
 
     def test_explain_and_require(self):
-        secret = self.write("secret", "x", folder=self.tmp / "elsewhere")
+        secret = self.write("secret", "x", directory=self.tmp / "elsewhere")
         record = self.exec_json("--", "cat", secret, options=("--explain",)).record
         self.assertIn(str(secret), [each["what"] for each in record["denials"]], record)
         if any(each["what"] == "limits.memory" for each in record["degraded"]):
@@ -264,7 +264,7 @@ class Errors(SessionTest):
         self.error("too-many-calls", "exec", "work", "--", "true", status=125)
 
     def test_programs_that_it_does_not_show(self):
-        program = self.write("program", "#!/bin/sh\necho here\n", mode=0o755, folder=self.tmp / "elsewhere")
+        program = self.write("program", "#!/bin/sh\necho here\n", mode=0o755, directory=self.tmp / "elsewhere")
         self.start_session()
         self.error("not-in-session", "exec", "work", "--", program, status=127)
         self.start_session("--read", program, name="twin")
@@ -308,9 +308,9 @@ class Errors(SessionTest):
         self.assertIn("other-policy", other.err)
 
     def test_something_else_has_its_name(self):
-        self.folder().mkdir(parents=True)
-        (self.folder() / "work").write_text("no directory")
-        self.error("no-session-folder", "start", "work", status=125)
+        self.directory().mkdir(parents=True)
+        (self.directory() / "work").write_text("no directory")
+        self.error("no-session-directory", "start", "work", status=125)
 
     def test_killed_worker_is_told(self):
         self.start_session()
@@ -409,20 +409,20 @@ print(json.dumps([[int(facts[name], 16) != 0 for name in ("CapInh", "CapPrm", "C
 
     def test_hostile_clients_are_answered_and_change_nothing(self):
         self.start_session()
-        folder = os.open(self.folder() / "work", os.O_PATH)
+        directory = os.open(self.directory() / "work", os.O_PATH)
         for body in (b"", b"\x00" * 1000, b"\xa1bopbxx", b"\xa1bopdcall", b"\xff" * 4095, b"\xff" * 4096, b"\xff" * 100000):
             for in_file in (True, False):
                 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
-                    client.connect(f"/proc/self/fd/{folder}/socket")
+                    client.connect(f"/proc/self/fd/{directory}/socket")
                     client.settimeout(HANG)
                     self.send_body(client, body, in_file)
                     answer = client.recv(10000)
                     if body == b"\xa1bopbxx":
                         self.assertIn("bad-message", answer.decode(errors="replace"))
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as silent:
-            silent.connect(f"/proc/self/fd/{folder}/socket")
+            silent.connect(f"/proc/self/fd/{directory}/socket")
             self.exec_ok("--", "true")
-        os.close(folder)
+        os.close(directory)
 
 
 if __name__ == "__main__":

@@ -148,9 +148,9 @@ class Sessions(RefusalTest):
 
     def test_a_session_runs_in_one_directory(self):
         first, second = self.tmp / "first", self.tmp / "second"
-        for folder in (first, second):
-            folder.mkdir()
-            (folder / "script.py").write_text(f"print('{folder.name}')\n")
+        for directory in (first, second):
+            directory.mkdir()
+            (directory / "script.py").write_text(f"print('{directory.name}')\n")
         self.assertEqual(self.run_in("-p", "agent", "script.py", cwd=first).out, "first\n")
         self.started()
         self.assertEqual(self.run_in("-p", "agent", "script.py", cwd=first).out, "first\n")
@@ -225,7 +225,7 @@ class Sessions(RefusalTest):
         client = sbxtest.start([SBX, "session", "start", "-p", str(policy), "work"], env=self.environment(), cwd=self.work,
                                stdin=subprocess.DEVNULL, stderr=write)
         os.close(write)
-        sessiontest.wait_until(lambda: (self.folder() / "work").exists(), "it has begun")
+        sessiontest.wait_until(lambda: (self.directory() / "work").exists(), "it has begun")
         process, = sessiontest.children(client.pid)
         return client, process, read
 
@@ -237,7 +237,7 @@ class Sessions(RefusalTest):
             said = self.all_of(read)
             self.assertEqual(client.wait(HANG), 128 + number, said)
             self.assertTrue(said.endswith(b"sbx: cancelled: no session was started\n"), said)
-            self.assertEqual(list(self.folder().iterdir()), [])
+            self.assertEqual(list(self.directory().iterdir()), [])
 
     def test_twin_a_start_that_fails_by_itself(self):
         client, _, read = self.starting()
@@ -346,7 +346,7 @@ ls {state}/sbx/changes {state}/sbx/applying/changes"""
         self.start_session(name="other")
         sessiontest.kill(facts["pid"])
         self.assertEqual(self.sbx_session("show", "other").status, 0)
-        self.assertEqual([each.name for each in self.folder().iterdir()], ["other"])
+        self.assertEqual([each.name for each in self.directory().iterdir()], ["other"])
 
     def test_an_answer_that_nobody_gets_leaves_nothing(self):
         with open("/dev/full", "wb") as full:

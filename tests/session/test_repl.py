@@ -643,9 +643,9 @@ class Hostile(ReplTest):
 
     def test_no_configuration_is_read(self):
         self.start_session(*PLAIN)
-        for folder in (self.home, self.work):
-            (folder / ".editrc").write_text("bind a ed-tty-sigint\nbind b em-kill-line\n")
-            (folder / ".inputrc").write_text('"a": "evil"\n')
+        for directory in (self.home, self.work):
+            (directory / ".editrc").write_text("bind a ed-tty-sigint\nbind b em-kill-line\n")
+            (directory / ".inputrc").write_text('"a": "evil"\n')
         person = self.person(EDITRC=str(self.home / ".editrc"))
         self.assertIn("'ab'\n", person.answer("'ab'"))
         person.leave()

@@ -395,8 +395,8 @@ class Asked(SessionTest):
         return (self.work / "file").read_text()
 
     def snapshots(self):
-        folder = self.home / ".local/state/sbx/applying/changes"
-        return list(folder.iterdir()) if folder.exists() else []
+        directory = self.home / ".local/state/sbx/applying/changes"
+        return list(directory.iterdir()) if directory.exists() else []
 
     def no_sets(self):
         self.assertEqual(self.run_sbx("changes", "list", "--json").json["sets"], [])
@@ -687,7 +687,7 @@ class Ends(SessionTest):
         sessiontest.kill(facts["pid"])
         sessiontest.wait_until(lambda: not any(map(sessiontest.process_lives, below)), "everything of it is gone")
         self.assertEqual(self.sbx_session("list", "--json").json["sessions"], [])
-        self.assertEqual(list(self.folder().iterdir()), [])
+        self.assertEqual(list(self.directory().iterdir()), [])
         self.start_session()
         self.exec_ok("--", "true")
 

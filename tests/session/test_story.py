@@ -83,10 +83,10 @@ class Story(SessionTest):
 
     def example(self, name):
         self.repository()
-        bin_folder = self.tmp / "bin"
-        bin_folder.mkdir()
-        (bin_folder / "sbx").symlink_to(SBX)
-        ended = sbxtest.start([EXAMPLE / name], cwd=self.work, env=self.environment({"PATH": f"{bin_folder}:/usr/bin:/bin"}),
+        bin_directory = self.tmp / "bin"
+        bin_directory.mkdir()
+        (bin_directory / "sbx").symlink_to(SBX)
+        ended = sbxtest.start([EXAMPLE / name], cwd=self.work, env=self.environment({"PATH": f"{bin_directory}:/usr/bin:/bin"}),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         out, _ = ended.communicate(timeout=HANG)
         self.assertEqual(ended.returncode, 0, out)

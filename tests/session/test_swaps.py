@@ -123,14 +123,14 @@ class Swaps(SessionTest):
         """Not beside the attacker: what is called victim is root's again."""
         for name in ("made", "victim"):
             try:
-                folder = os.open(theirs / name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+                directory = os.open(theirs / name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             except FileNotFoundError:
                 continue
-            if os.fstat(folder).st_ino != os.fstat(victim).st_ino:
-                for each in os.listdir(folder):
-                    os.unlink(each, dir_fd=folder)
+            if os.fstat(directory).st_ino != os.fstat(victim).st_ino:
+                for each in os.listdir(directory):
+                    os.unlink(each, dir_fd=directory)
                 os.rmdir(theirs / name)
-            os.close(folder)
+            os.close(directory)
         if (theirs / "made").exists():
             os.rename(theirs / "made", theirs / "victim")
 

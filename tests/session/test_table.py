@@ -80,7 +80,7 @@ class Tutorials(EvalTest):
     """Notebooks as people write them (tests/session/tutorials): each `# %%` begins a cell, and the words after it say what the cell shows:
     table, figure, text (a value that is no table), output, error. A cell without words shows nothing, and the last one asserts."""
 
-    FOLDER = SOURCE / "tests" / "session" / "tutorials"
+    DIRECTORY = SOURCE / "tests" / "session" / "tutorials"
 
     def cells(self, tutorial):
         _, *cells = re.split(r"^# %%(.*)\n", tutorial.read_text(), flags=re.MULTILINE)
@@ -113,7 +113,7 @@ class Tutorials(EvalTest):
             if not has(SYSTEM, module):
                 self.skipTest(f"python3-{module} is not installed")
         self.start_session("--timeout", "60s", "--cpu-time", "60s")
-        tutorials = sorted(self.FOLDER.glob("*.py"))
+        tutorials = sorted(self.DIRECTORY.glob("*.py"))
         self.assertGreaterEqual(len(tutorials), 10)
         ran = 0
         for tutorial in tutorials:

@@ -24,9 +24,9 @@ class CannedFiles final : public Files {
     std::string content;  ///< a file's content, or a link's text
   };
 
-  CannedFiles() { folder("/"); }
+  CannedFiles() { directory("/"); }
 
-  CannedFiles& folder(const std::string& path, mode_t mode = 0755) {
+  CannedFiles& directory(const std::string& path, mode_t mode = 0755) {
     return add(path, FileType::directory, mode, {});
   }
   CannedFiles& file(const std::string& path, std::string content = {}, mode_t mode = 0644) {
@@ -90,19 +90,19 @@ class CannedFiles final : public Files {
   Status walk(const std::string& root, const Visit& visit, const Shut& shut) const override {
     std::vector<std::string> waiting = {""};
     while (!waiting.empty()) {
-      const std::string folder = std::move(waiting.back());
+      const std::string directory = std::move(waiting.back());
       waiting.pop_back();
-      const std::string place = folder.empty() ? root : root + "/" + folder;
+      const std::string place = directory.empty() ? root : root + "/" + directory;
       if (shut_.contains(place)) {
-        shut(folder);
+        shut(directory);
         continue;
       }
       for (const Entry& entry : SBX_TRY(list(place))) {
         const Node& found = nodes_.at(plan::joined(place, entry.name));
-        const Walk next = visit({.folder = folder, .name = entry.name, .facts = found.facts});
+        const Walk next = visit({.directory = directory, .name = entry.name, .facts = found.facts});
         if (next == Walk::end) return {};
         if (next == Walk::into && entry.type == FileType::directory)
-          waiting.push_back(folder.empty() ? entry.name : folder + "/" + entry.name);
+          waiting.push_back(directory.empty() ? entry.name : directory + "/" + entry.name);
       }
     }
     return {};
@@ -131,7 +131,7 @@ class CannedFiles final : public Files {
   }
 
   CannedFiles& add(const std::string& path, FileType type, mode_t mode, std::string content) {
-    if (path != "/" && !nodes_.contains(plan::parent_of(path))) folder(plan::parent_of(path));
+    if (path != "/" && !nodes_.contains(plan::parent_of(path))) directory(plan::parent_of(path));
     const std::uint64_t size = content.size();
     nodes_[path] = {.facts = {.type = type,
                               .device = 1,
@@ -192,15 +192,18 @@ struct CannedHost {
     for (const char* name : {"true", "sh", "bash", "env", "node", "perl", "python3.11", "ls"})
       files->program(std::string("/usr/bin/") + name);
     files->link("/usr/bin/python3", "python3.11");
-    files->folder("/usr/lib").folder("/usr/lib64").folder("/usr/sbin").folder("/usr/local/bin");
+    files->directory("/usr/lib")
+        .directory("/usr/lib64")
+        .directory("/usr/sbin")
+        .directory("/usr/local/bin");
     for (const char* name : {"bin", "sbin", "lib", "lib64"})
       files->link(std::string("/") + name, std::string("usr/") + name);
     files->file("/etc/passwd", "root:x:0:0::/root:/bin/sh\nme:x:1234:1234::/home/me:/bin/sh\n");
     files->file("/etc/shadow", "secret", 0640).file("/etc/timezone", "Etc/UTC\n");
     files->link("/etc/localtime", "/usr/share/zoneinfo/Etc/UTC");
-    files->folder("/etc/alternatives").folder("/etc/ssl/certs").folder("/etc/python3.11");
-    files->folder("/tmp", 01777).folder("/root", 0700).folder("/dev").folder("/sys");
-    files->folder("/home/me", 0700).folder("/home/me/project");
+    files->directory("/etc/alternatives").directory("/etc/ssl/certs").directory("/etc/python3.11");
+    files->directory("/tmp", 01777).directory("/root", 0700).directory("/dev").directory("/sys");
+    files->directory("/home/me", 0700).directory("/home/me/project");
     mounts("22 1 0:21 / /proc rw - proc proc rw\n");
     host.uid = host.gid = 1234;
     host.home = "/home/me";

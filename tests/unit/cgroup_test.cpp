@@ -13,7 +13,7 @@
 #include "cgroup/files.hpp"
 #include "cgroup/hierarchies.hpp"
 #include "cgroup/legacy.hpp"
-#include "cgroup/owned_folder.hpp"
+#include "cgroup/owned_directory.hpp"
 #include "cgroup/scope.hpp"
 #include "cgroup/unified.hpp"
 #include "host/parse.hpp"
@@ -33,11 +33,11 @@ TEST(BudgetHierarchies, FindsEachControllerWhereItIsMounted) {
   const Hierarchies found =
       find_hierarchies("8:pids:/docker/ab/c\n4:memory:/job:1/x\n2:cpu,cpuacct:/\n0::/here\n",
                        host::mounts_in(kHybrid));
-  EXPECT_EQ(found.unified->folder(), "/sys/fs/cgroup/unified/here");
-  EXPECT_EQ(found.memory->folder(), "/sys/fs/cgroup/memory/job:1/x");
-  EXPECT_EQ(found.cpu->folder(), "/sys/fs/cgroup/cpu,cpuacct");
-  EXPECT_EQ(found.cpuacct->folder(), "/sys/fs/cgroup/cpu,cpuacct");
-  EXPECT_EQ(found.pids->folder(), "/sys/fs/cgroup/pids/c");
+  EXPECT_EQ(found.unified->directory(), "/sys/fs/cgroup/unified/here");
+  EXPECT_EQ(found.memory->directory(), "/sys/fs/cgroup/memory/job:1/x");
+  EXPECT_EQ(found.cpu->directory(), "/sys/fs/cgroup/cpu,cpuacct");
+  EXPECT_EQ(found.cpuacct->directory(), "/sys/fs/cgroup/cpu,cpuacct");
+  EXPECT_EQ(found.pids->directory(), "/sys/fs/cgroup/pids/c");
 }
 
 TEST(BudgetHierarchies, AGroupOutsideOfWhatIsMountedIsAbsent) {
@@ -200,7 +200,7 @@ class Owned : public FakeTree {
  protected:
   void SetUp() override {
     FakeTree::SetUp();
-    auto probe = OwnedFolder::make(root_, unique_name());
+    auto probe = OwnedDirectory::make(root_, unique_name());
     if (!probe) GTEST_SKIP() << probe.error().text();
   }
   [[nodiscard]] bool exists(const std::string& name) const {
@@ -211,8 +211,8 @@ class Owned : public FakeTree {
 TEST_F(Owned, AGroupIsRemovedWithItsHolder) {
   const std::string name = unique_name();
   {
-    const auto folder = OwnedFolder::make(root_, name);
-    ASSERT_TRUE(folder);
+    const auto directory = OwnedDirectory::make(root_, name);
+    ASSERT_TRUE(directory);
     EXPECT_TRUE(exists(name));
   }
   EXPECT_FALSE(exists(name));
@@ -220,16 +220,16 @@ TEST_F(Owned, AGroupIsRemovedWithItsHolder) {
 
 TEST_F(Owned, TheGroupOfALivingSupervisorStays) {
   const std::string name = unique_name();
-  const auto folder = OwnedFolder::make(root_, name);
+  const auto directory = OwnedDirectory::make(root_, name);
   sweep(root_);
   EXPECT_TRUE(exists(name));
 }
 
 TEST_F(Owned, TheGroupOfADeadSupervisorIsRemoved) {
   const std::string name = unique_name();
-  auto folder = OwnedFolder::make(root_, name);
-  ASSERT_TRUE(folder);
-  ::close(folder->release());  // as the kernel does when the process that holds it dies
+  auto directory = OwnedDirectory::make(root_, name);
+  ASSERT_TRUE(directory);
+  ::close(directory->release());  // as the kernel does when the process that holds it dies
   EXPECT_TRUE(exists(name));
   sweep(root_);
   EXPECT_FALSE(exists(name));
@@ -244,16 +244,16 @@ TEST_F(Owned, AForeignGroupOfTheSameNameStays) {
 
 TEST_F(Owned, AGroupWithSomethingInItStays) {
   const std::string name = unique_name();
-  auto folder = OwnedFolder::make(root_, name);
-  ASSERT_TRUE(folder);
+  auto directory = OwnedDirectory::make(root_, name);
+  ASSERT_TRUE(directory);
   put(name + "/inside", "");
-  ::close(folder->release());
+  ::close(directory->release());
   sweep(root_);
   EXPECT_TRUE(exists(name));
 }
 
-TEST(BudgetFolders, WhereNoGroupCanBeMadeTheCodeSaysSo) {
-  const auto made = OwnedFolder::make("/proc/self", "sbx-test");
+TEST(BudgetDirectories, WhereNoGroupCanBeMadeTheCodeSaysSo) {
+  const auto made = OwnedDirectory::make("/proc/self", "sbx-test");
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, "no-cgroup");
 }

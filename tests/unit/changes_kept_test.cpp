@@ -43,7 +43,7 @@ class KeptTest : public testing::Test {
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     root_ = std::filesystem::canonical(name);
     for (const char* each : {"lower", "upper"}) std::filesystem::create_directory(at(each));
-    copy_.folder = at("lower");
+    copy_.directory = at("lower");
     copy_.is_overlay = true;
     copy_.started = workspace::file_clock();
     copy_.layers.push_back({.upper = open("upper"), .lower = open("lower"), .prefix = "."});
@@ -111,7 +111,7 @@ TEST_F(KeptTest, ASetIsListedWithItsFacts) {
   EXPECT_EQ(kept->name, "cleanup");
   const KeptFacts facts = listed("cleanup");
   EXPECT_EQ(facts.made, 1);
-  EXPECT_EQ(facts.folder, at("lower"));
+  EXPECT_EQ(facts.directory, at("lower"));
   EXPECT_EQ(facts.run, "0123");
   EXPECT_THAT(facts.command, ElementsAre("make", "two words", ""));
   EXPECT_EQ(facts.outcome, "exited with 0");
@@ -139,7 +139,7 @@ TEST_F(KeptTest, ContentsComeBackAfterTheWorkspaceOfTheRunIsGone) {
   std::filesystem::create_symlink("../elsewhere", at("upper/link"));
   ASSERT_TRUE(keep("set", {change(ChangeKind::created, odd, FileType::file, 4),
                            change(ChangeKind::created, "link", FileType::link),
-                           change(ChangeKind::created, "directory", FileType::folder)}));
+                           change(ChangeKind::created, "directory", FileType::directory)}));
   std::filesystem::remove_all(at("upper"));
   const auto kept = store().load("set");
   ASSERT_TRUE(kept) << kept.error().text();
@@ -147,7 +147,7 @@ TEST_F(KeptTest, ContentsComeBackAfterTheWorkspaceOfTheRunIsGone) {
   ASSERT_EQ(changes.size(), 3U);
   EXPECT_EQ(changes[0], change(ChangeKind::created, odd, FileType::file, 4));
   EXPECT_EQ(content_of(*kept, 0), "text");
-  EXPECT_EQ(changes[1], change(ChangeKind::created, "directory", FileType::folder));
+  EXPECT_EQ(changes[1], change(ChangeKind::created, "directory", FileType::directory));
   EXPECT_EQ(changes[2], change(ChangeKind::created, "link", FileType::link));
   EXPECT_EQ(workspace::link_content(kept->copy, changes[2]).value_or("unreadable"), "../elsewhere");
 }
@@ -216,7 +216,7 @@ TEST_F(KeptTest, ALinkInPlaceOfTheStoreIsRefused) {
   std::filesystem::create_directory_symlink(at("lower"), at("state/changes"));
   const auto opened = Store::open_or_make(at("state"));
   ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().code, "no-state-folder");
+  EXPECT_EQ(opened.error().code, "no-state-directory");
   EXPECT_THAT(opened.error().message, HasSubstr(at("state/changes").string()));
 }
 
@@ -303,11 +303,11 @@ TEST_F(KeptTest, AReplacedOrMissingWorkspaceIsAnError) {
   ASSERT_TRUE(keep("set", {}));
   auto kept = store().load("set");
   ASSERT_TRUE(kept);
-  EXPECT_TRUE(open_folders(*kept));
+  EXPECT_TRUE(open_directories(*kept));
   std::filesystem::rename(at("lower"), at("moved"));
-  EXPECT_EQ(open_folders(*kept).error().code, "workspace-gone");
+  EXPECT_EQ(open_directories(*kept).error().code, "workspace-gone");
   std::filesystem::create_directory(at("lower"));
-  const Status replaced = open_folders(*kept);
+  const Status replaced = open_directories(*kept);
   ASSERT_FALSE(replaced);
   EXPECT_EQ(replaced.error().code, "workspace-replaced");
   EXPECT_THAT(replaced.error().message, HasSubstr(at("lower").string()));

@@ -15,7 +15,8 @@ using testing::HasSubstr;
 
 /// A whole manifest with one change; its line is the tenth.
 std::string with_change(const std::string& line) {
-  return "sbx.changes/1\nmade 1\nfolder /home/me/project\nrun 0123\noutcome exited\nsuccess yes\n"
+  return "sbx.changes/1\nmade 1\ndirectory /home/me/project\nrun 0123\noutcome exited\nsuccess "
+         "yes\n"
          "count 1\nbytes 4\nlayer 7 .\n" +
          line + "\nend 1\n";
 }
@@ -30,7 +31,7 @@ Error error_of(const std::string& text, Part part = Part::everything) {
 
 TEST(Manifest, WhatIsWrittenIsRead) {
   Manifest manifest{.facts = {.made = 1'700'000'000,
-                              .folder = "/home/me/a b",
+                              .directory = "/home/me/a b",
                               .run = "0123",
                               .command = {"sh", "-c", "echo 100%\nls", ""},
                               .outcome = "exited with 3",
@@ -50,14 +51,16 @@ TEST(Manifest, WhatIsWrittenIsRead) {
                                             .changed = {.tv_sec = 11, .tv_nsec = 999'999'999},
                                             .links = 4,
                                             .disturbed = true}});
-  manifest.lines.push_back(
-      {.change = {.path = ".", .change = ChangeKind::mode, .type = FileType::folder, .mode = 0700},
-       .content = {},
-       .before = std::nullopt});
+  manifest.lines.push_back({.change = {.path = ".",
+                                       .change = ChangeKind::mode,
+                                       .type = FileType::directory,
+                                       .mode = 0700},
+                            .content = {},
+                            .before = std::nullopt});
   manifest.links["a b"] = {.file = 3, .to = "c\nd", .names = 2, .is_split = true};
   const auto read = parse_manifest("once", write_manifest(manifest), Part::everything);
   ASSERT_TRUE(read) << read.error().text();
-  EXPECT_EQ(read->facts.folder, "/home/me/a b");
+  EXPECT_EQ(read->facts.directory, "/home/me/a b");
   EXPECT_THAT(read->facts.command, ElementsAre("sh", "-c", "echo 100%\nls", ""));
   EXPECT_THAT(read->facts.policy_files, ElementsAre("/etc/\xff"));
   EXPECT_FALSE(read->facts.success);
@@ -137,9 +140,9 @@ TEST(Manifest, AnotherSchemaIsRefused) {
 
 TEST(Manifest, ItNeedsAWorkspaceAndItsFirstLayer) {
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
-           {"folder /home/me/project\n", ""},
-           {"folder /home/me/project\n", "folder project\n"},
-           {"folder /home/me/project\n", "folder /home/../etc\n"},
+           {"directory /home/me/project\n", ""},
+           {"directory /home/me/project\n", "directory project\n"},
+           {"directory /home/me/project\n", "directory /home/../etc\n"},
            {"layer 7 .\n", ""},
            {"layer 7 .\n", "layer 7 inner\n"},
            {"layer 7 .\n", "layer 7 ../..\n"},

@@ -152,7 +152,7 @@ TEST_F(PlacesOfHints, WhatIsOnARemoteFileSystemIsNotLookedAt) {
 }
 
 TEST_F(PlacesOfHints, ThePlanSaysWhatIsReadOnly) {
-  canned.files->folder("/srv/data");
+  canned.files->directory("/srv/data");
   policy = plan::policy_with(
       {{"filesystem.read", "[\"/srv/data\"]"}, {"filesystem.workspace.mode", "\"read-only\""}});
   const plan::Plan made = plan();
@@ -171,7 +171,7 @@ TEST_F(PlacesOfHints, AModuleThatAnotherInterpreterHasIsFound) {
   canned.files->link("/opt/own/bin/python3", "python3.12");
   canned.files->file("/usr/bin/python3.11");
   canned.files->link("/usr/bin/python3", "python3.11");
-  canned.files->folder("/usr/lib/python3/dist-packages/pandas");
+  canned.files->directory("/usr/lib/python3/dist-packages/pandas");
   canned.files->file("/opt/own/lib/python3.12/site-packages/six.py");
   const plan::Plan made = plan();
   const std::vector<std::string> typed;
@@ -187,7 +187,7 @@ TEST_F(PlacesOfHints, AModuleThatAnotherInterpreterHasIsFound) {
 
 TEST(Listeners, ThoseOfTheLoopbackAreSeen) {
   host::CannedFiles files;
-  files.folder("/proc/net");
+  files.directory("/proc/net");
   files.file("/proc/net/tcp",
              "  sl  local_address rem_address   st\n"
              "   0: 0100007F:1538 00000000:0000 0A 0\n"

@@ -16,20 +16,20 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
 
-class TemporaryFolder : public testing::Test {
+class TemporaryDirectory : public testing::Test {
  protected:
-  TemporaryFolder() {
+  TemporaryDirectory() {
     char name[] = "/tmp/sbx-host-test-XXXXXX";
-    folder_ = std::filesystem::canonical(::mkdtemp(name)).string();
+    directory_ = std::filesystem::canonical(::mkdtemp(name)).string();
   }
-  ~TemporaryFolder() override { std::filesystem::remove_all(folder_); }
+  ~TemporaryDirectory() override { std::filesystem::remove_all(directory_); }
 
-  std::string in(const std::string& name) const { return folder_ + "/" + name; }
+  std::string in(const std::string& name) const { return directory_ + "/" + name; }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(in(name)) << text;
   }
 
-  std::string folder_;
+  std::string directory_;
   std::shared_ptr<const Files> files_ = real_files();
 };
 
@@ -67,7 +67,7 @@ TEST(Probe, MountsNameTheProcThatTheyAreReadFrom) {
   EXPECT_THAT(*all, testing::Contains(testing::Field(&MountPoint::path, "/proc")));
 }
 
-TEST_F(TemporaryFolder, LookDoesNotFollowLinksAndCanonicalDoes) {
+TEST_F(TemporaryDirectory, LookDoesNotFollowLinksAndCanonicalDoes) {
   write("file", "12345");
   std::filesystem::create_symlink("file", in("link"));
   const auto facts = files_->look(in("link"));
@@ -78,29 +78,29 @@ TEST_F(TemporaryFolder, LookDoesNotFollowLinksAndCanonicalDoes) {
   EXPECT_EQ(files_->look(in("file"))->size, 5U);
 }
 
-TEST_F(TemporaryFolder, MissingPathsTellTheirErrno) {
+TEST_F(TemporaryDirectory, MissingPathsTellTheirErrno) {
   EXPECT_EQ(files_->look(in("no")).error().errno_value, ENOENT);
   EXPECT_EQ(files_->canonical(in("no/such")).error().errno_value, ENOENT);
   EXPECT_EQ(files_->list(in("no")).error().errno_value, ENOENT);
   EXPECT_FALSE(files_->may_read(in("no")));
 }
 
-TEST_F(TemporaryFolder, MagicLinksAreNoPaths) {
+TEST_F(TemporaryDirectory, MagicLinksAreNoPaths) {
   EXPECT_FALSE(files_->canonical("/proc/self/exe").has_value());
   EXPECT_TRUE(files_->canonical("/proc/self/status").has_value());
 }
 
-TEST_F(TemporaryFolder, ReadsNoMoreThanAskedAndDoesNotWaitForAFifo) {
+TEST_F(TemporaryDirectory, ReadsNoMoreThanAskedAndDoesNotWaitForAFifo) {
   write("file", "12345");
   EXPECT_EQ(files_->read_head(in("file"), 3).value_or(""), "123");
   ASSERT_EQ(::mkfifo(in("fifo").c_str(), 0600), 0);
   EXPECT_EQ(files_->read_head(in("fifo"), 3).value_or("failed"), "");
 }
 
-TEST_F(TemporaryFolder, ListsSortedWithTypes) {
+TEST_F(TemporaryDirectory, ListsSortedWithTypes) {
   write("b", "");
   std::filesystem::create_directory(in("a"));
-  const auto entries = files_->list(folder_);
+  const auto entries = files_->list(directory_);
   ASSERT_TRUE(entries.has_value());
   ASSERT_EQ(entries->size(), 2U);
   EXPECT_EQ((*entries)[0].name, "a");

@@ -61,8 +61,8 @@ TEST_F(PlanTest, AnExistingFileIsAScriptUnlessDashesSayCommand) {
   EXPECT_EQ(plan(command({"true"})).executable, "/usr/bin/true");
 }
 
-TEST_F(PlanTest, AFolderOfThatNameIsNoScript) {
-  canned.files->folder("/home/me/project/true");
+TEST_F(PlanTest, ADirectoryOfThatNameIsNoScript) {
+  canned.files->directory("/home/me/project/true");
   EXPECT_EQ(plan({"true"}).executable, "/usr/bin/true");
 }
 
@@ -171,7 +171,7 @@ TEST_F(PlanTest, AProgramOfAnotherArchitectureIsNamed) {
       "interpreter /usr/bin/qemu-riscv64-static\nflags: F\noffset 0\n"
       "magic 7f454c460201010000000000000000000200f300\n"
       "mask ffffffffffffff00fffffffffffffffffeffffff\n";
-  canned.files->folder("/proc/sys/fs/binfmt_misc")
+  canned.files->directory("/proc/sys/fs/binfmt_misc")
       .file("/proc/sys/fs/binfmt_misc/register")
       .file("/proc/sys/fs/binfmt_misc/qemu-riscv64", "disabled\n" + entry);
   EXPECT_EQ(error({"./foreign"}).code, "foreign-architecture");

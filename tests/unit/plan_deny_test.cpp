@@ -16,16 +16,16 @@ const Origin kUsers{.file = "p.toml", .line = 1, .layer = Layer::file};
 class Deny : public testing::Test {
  protected:
   host::CannedHost canned;
-  static constexpr const char* kFolder = "/home/me/project";
+  static constexpr const char* kDirectory = "/home/me/project";
 
-  static bool hides(const char* pattern, std::string_view folder, std::string_view name) {
-    return DenyRules({{pattern, kUsers}}).hides(folder, name) != nullptr;
+  static bool hides(const char* pattern, std::string_view directory, std::string_view name) {
+    return DenyRules({{pattern, kUsers}}).hides(directory, name) != nullptr;
   }
   Survey surveyed(const char* pattern) {
     const Grant grant{.access = Access::copy,
-                      .source = kFolder,
-                      .target = kFolder,
-                      .facts = *canned.files->look(kFolder)};
+                      .source = kDirectory,
+                      .target = kDirectory,
+                      .facts = *canned.files->look(kDirectory)};
     auto found = survey(canned.host, grant, DenyRules({{pattern, kBuiltin}}, canned.files.get()),
                         {.value = 1000});
     EXPECT_TRUE(found.has_value());
@@ -57,21 +57,21 @@ TEST_F(Deny, WhatLiesBelowAHiddenNameIsCovered) {
 }
 
 TEST_F(Deny, AVirtualEnvironmentOfThatNameIsNoSecret) {
-  canned.files->folder("/srv/w/.env/bin").file("/srv/w/.env/pyvenv.cfg", "home = /usr/bin");
-  canned.files->folder("/srv/x/.env").file("/srv/x/.env/production", "s3cr3t");
+  canned.files->directory("/srv/w/.env/bin").file("/srv/w/.env/pyvenv.cfg", "home = /usr/bin");
+  canned.files->directory("/srv/x/.env").file("/srv/x/.env/production", "s3cr3t");
   canned.files->file("/srv/y/.env", "s3cr3t").link("/srv/z/.env", "/srv/w/.env");
   const DenyRules builtin({{"**/.env", kBuiltin}}, canned.files.get());
   EXPECT_EQ(builtin.hides("/srv/w", ".env"), nullptr);
   EXPECT_EQ(builtin.covers("/srv/w/.env/bin"), nullptr);
-  for (const char* folder : {"/srv/x", "/srv/y", "/srv/z"})
-    EXPECT_NE(builtin.hides(folder, ".env"), nullptr) << folder;
+  for (const char* directory : {"/srv/x", "/srv/y", "/srv/z"})
+    EXPECT_NE(builtin.hides(directory, ".env"), nullptr) << directory;
   EXPECT_NE(DenyRules({{"**/.env", kUsers}}, canned.files.get()).hides("/srv/w", ".env"), nullptr);
   EXPECT_NE(DenyRules({{"**/.env", kBuiltin}}).hides("/srv/w", ".env"), nullptr);
 }
 
 TEST_F(Deny, ASurveyFindsWhatMustBeKnown) {
   canned.files->file("/home/me/project/.env", "s").file("/home/me/project/a/.env", "s");
-  canned.files->file("/home/me/project/.git/config", "").folder("/home/me/project/.git/hooks");
+  canned.files->file("/home/me/project/.git/config", "").directory("/home/me/project/.git/hooks");
   canned.files->file("/home/me/project/tree/.git", "gitdir: x").file("/home/me/project/x", "1");
   canned.files->hard_link("/home/me/project/y", "/home/me/project/x");
   canned.files->special("/home/me/project/s", host::FileType::socket);
@@ -86,7 +86,7 @@ TEST_F(Deny, ASurveyFindsWhatMustBeKnown) {
 
 TEST_F(Deny, ASurveyNamesAForeignOwnerAndWhatItCannotLookInto) {
   canned.files->file("/home/me/project/theirs", "").owner("/home/me/project/theirs", 1234, 99);
-  canned.files->folder("/home/me/project/closed").shut("/home/me/project/closed");
+  canned.files->directory("/home/me/project/closed").shut("/home/me/project/closed");
   const Survey found = surveyed("**/.env");
   EXPECT_EQ(found.foreign, "theirs");
   EXPECT_THAT(names(found), ElementsAre("closed"));
@@ -96,17 +96,19 @@ TEST_F(Deny, ASurveyTellsHowFarItIs) {
   for (int i = 0; i < 2100; ++i) canned.files->file("/home/me/project/f" + std::to_string(i), "");
   std::vector<std::uint64_t> told;
   canned.host.on_walk = [&told](const std::string& directory, std::uint64_t entries) {
-    EXPECT_EQ(directory, kFolder);
+    EXPECT_EQ(directory, kDirectory);
     told.push_back(entries);
   };
-  const Grant grant{.source = kFolder, .target = kFolder, .facts = *canned.files->look(kFolder)};
+  const Grant grant{
+      .source = kDirectory, .target = kDirectory, .facts = *canned.files->look(kDirectory)};
   EXPECT_TRUE(survey(canned.host, grant, DenyRules({}), {.value = 4000}).has_value());
   EXPECT_THAT(told, ElementsAre(1024, 2048, 0));
 }
 
 TEST_F(Deny, ASurveyEndsWithAnErrorBeyondItsMost) {
   for (int i = 0; i < 5; ++i) canned.files->file("/home/me/project/f" + std::to_string(i), "");
-  const Grant grant{.source = kFolder, .target = kFolder, .facts = *canned.files->look(kFolder)};
+  const Grant grant{
+      .source = kDirectory, .target = kDirectory, .facts = *canned.files->look(kDirectory)};
   EXPECT_EQ(survey(canned.host, grant, DenyRules({}), {.value = 4}).error().code,
             "too-many-entries");
   EXPECT_TRUE(survey(canned.host, grant, DenyRules({}), {.value = 5}).has_value());
@@ -120,7 +122,7 @@ TEST_F(Deny, ASurveyEndsWithAnErrorBeyondItsMost) {
 }
 
 TEST_F(PlanTest, AGuardHidesByALayerOrByMasks) {
-  canned.files->file("/home/me/project/src/.env", "s").folder("/home/me/project/src/.ssh");
+  canned.files->file("/home/me/project/src/.env", "s").directory("/home/me/project/src/.ssh");
   set("filesystem.workspace.mode", "\"overlay\"");
   Plan decided = plan();
   std::vector<std::string> veils;
@@ -133,7 +135,7 @@ TEST_F(PlanTest, AGuardHidesByALayerOrByMasks) {
   set("filesystem.workspace.mode", "\"read-write\"");
   decided = plan();
   EXPECT_THAT(decided, HasStep(MountKind::content, "/home/me/project/src/.env"));
-  EXPECT_THAT(decided, HasStep(MountKind::mask_folder, "/home/me/project/src/.ssh"));
+  EXPECT_THAT(decided, HasStep(MountKind::mask_directory, "/home/me/project/src/.ssh"));
   EXPECT_THAT(decided, HasStep(MountKind::pinned, "/home/me/project/src"));
   ASSERT_EQ(decided.live.size(), 1U);
   EXPECT_THAT(decided.live.front().guarded, ElementsAre("src/.env", "src/.ssh"));
@@ -155,7 +157,7 @@ std::vector<std::string> reasons_of_unlinked(const Plan& decided) {
 
 TEST_F(PlanTest, NamesOfOneFileStayTogetherInAWritableOverlay) {
   const std::string work = "/home/me/project/";
-  canned.files->folder(work + "d");
+  canned.files->directory(work + "d");
   canned.files->file(work + "a", "x").hard_link(work + "d/b", work + "a");
   canned.files->file(work + ".env", "s").hard_link(work + "d/c", work + ".env");
   canned.files->file("/srv/store", "x").hard_link(work + "stored", "/srv/store");

@@ -108,9 +108,9 @@ TEST_F(TrustedPolicy, ThatOthersCanWriteIsNot) {
     canned.files->file(kFile, "", mode);
     expect_untrusted("file");
   }
-  canned.files->file(kFile, "", 0644).folder("/home/me/cfg", 0777);
+  canned.files->file(kFile, "", 0644).directory("/home/me/cfg", 0777);
   expect_untrusted("directory");
-  canned.files->folder("/home/me/cfg", 01777);
+  canned.files->directory("/home/me/cfg", 01777);
   EXPECT_FALSE(is_degraded(plan(), "trusted-policy")) << "sticky, as /tmp";
 }
 
@@ -167,8 +167,8 @@ TEST_F(PlanTest, WithoutScopesCallsOfASessionReachEachOthersAbstractSockets) {
 }
 
 TEST_F(PlanTest, ALiveGrantAndWhatItLiesInMakeNoSpecialFiles) {
-  canned.files->folder("/tmp/data");
-  canned.files->folder("/srv/data");
+  canned.files->directory("/tmp/data");
+  canned.files->directory("/srv/data");
   policy = policy_with({{"filesystem.write", R"(["/tmp/data"])"}});
   Plan decided = plan();
   EXPECT_FALSE(step_at(decided, "/tmp/data")->special);
@@ -191,7 +191,7 @@ TEST_F(PlanTest, ALiveGrantAndWhatItLiesInMakeNoSpecialFiles) {
   policy = policy_with({{"filesystem.write", R"(["/tmp/file"])"}});
   EXPECT_TRUE(step_at(plan(), "/tmp")->special);
 
-  canned.files->folder("/var/tmp/data");  // the same private directory by another name
+  canned.files->directory("/var/tmp/data");  // the same private directory by another name
   policy = policy_with({{"filesystem.write", R"(["/var/tmp/data"])"}});
   decided = plan();
   EXPECT_FALSE(step_at(decided, "/var/tmp")->special);
@@ -204,7 +204,7 @@ TEST_F(PlanTest, ALiveGrantAndWhatItLiesInMakeNoSpecialFiles) {
 }
 
 TEST_F(PlanTest, WithoutLandlockTheFilterKeepsSpecialFilesOut) {
-  canned.files->folder("/srv/data");
+  canned.files->directory("/srv/data");
   for (const bool has_landlock : {false, true}) {
     canned.host.landlock_abi = has_landlock ? 7 : 0;
     policy = policy_with({{"filesystem.write", R"(["/srv/data"])"},

@@ -16,7 +16,7 @@ class Inputs : public PlanTest {
  protected:
   Inputs() {
     canned.files->file("/srv/data.csv", "1,2", 0440).file("/srv/tool", "#!", 0755);
-    canned.files->file("/home/me/project/old", "").folder("/home/me/project/sub");
+    canned.files->file("/home/me/project/old", "").directory("/home/me/project/sub");
     canned.files->link("/home/me/project/link", "/srv");
   }
   void overlay() { set("filesystem.workspace.mode", "\"overlay\""); }
@@ -34,7 +34,7 @@ class Inputs : public PlanTest {
   }
 };
 
-TEST_F(Inputs, LieInTheWorkingFolderUnlessATargetIsNamed) {
+TEST_F(Inputs, LieInTheWorkingDirectoryUnlessATargetIsNamed) {
   for (const char* mode : {"\"empty\"", "\"overlay\""}) {
     set("filesystem.workspace.mode", mode);
     EXPECT_EQ(placed(""), "/home/me/project/data.csv");
@@ -81,7 +81,7 @@ TEST_F(Inputs, LieWhereTheProgramMayWriteAndTheHostIsNotWrittenTo) {
   EXPECT_THAT(refused("x"), HasSubstr("live directory"));
   set("filesystem.workspace.mode", "\"read-only\"");
   EXPECT_THAT(refused("x"), HasSubstr("read-only"));
-  canned.files->folder("/srv/granted");
+  canned.files->directory("/srv/granted");
   set("filesystem.read", R"(["/srv/granted"])");
   EXPECT_THAT(refused("/srv/granted/x"), HasSubstr("read-only"));
   for (const char* place : {"/etc/x", "/usr/x", "/x", "/proc/x", "/dev/x", "/", "/tmp", "/srv/y"})

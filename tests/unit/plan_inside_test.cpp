@@ -12,7 +12,7 @@ std::string content_of(const Plan& plan, std::string_view target) {
   return step != nullptr && step->kind() == MountKind::file ? content_of(*step) : "(no file)";
 }
 
-TEST_F(PlanTest, SystemFoldersAreBoundReadOnlyAndMergedOnesStayLinks) {
+TEST_F(PlanTest, SystemDirectoriesAreBoundReadOnlyAndMergedOnesStayLinks) {
   const Plan decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::bind, "/usr"));
   EXPECT_TRUE(step_at(decided, "/usr")->read_only);
@@ -21,8 +21,8 @@ TEST_F(PlanTest, SystemFoldersAreBoundReadOnlyAndMergedOnesStayLinks) {
   EXPECT_EQ(step_at(decided, "/lib64")->source(), "usr/lib64");
 }
 
-TEST_F(PlanTest, UnmergedSystemFoldersAreBound) {
-  canned.files->folder("/lib32").program("/lib32/x");
+TEST_F(PlanTest, UnmergedSystemDirectoriesAreBound) {
+  canned.files->directory("/lib32").program("/lib32/x");
   EXPECT_THAT(plan(), HasStep(MountKind::bind, "/lib32"));
 }
 
@@ -38,7 +38,7 @@ TEST_F(PlanTest, EtcIsCurated) {
 }
 
 TEST_F(PlanTest, WhatOnlyRootReadsInEtcIsLeftOut) {
-  canned.files->folder("/etc/R", 0700).folder("/etc/perl", 0755);
+  canned.files->directory("/etc/R", 0700).directory("/etc/perl", 0755);
   const Plan decided = plan();
   EXPECT_EQ(step_at(decided, "/etc/R"), nullptr);
   EXPECT_THAT(decided, HasStep(MountKind::bind, "/etc/perl"));
@@ -111,7 +111,7 @@ TEST_F(PlanTest, TermIsPassedToAnInteractiveProgramOnly) {
   EXPECT_EQ(variable(plan(asked), "TERM"), "xterm");
 }
 
-TEST_F(PlanTest, AnotherSystemIsTakenFromItsFolder) {
+TEST_F(PlanTest, AnotherSystemIsTakenFromItsDirectory) {
   canned.files->program("/srv/os/usr/bin/tool").link("/srv/os/bin", "usr/bin");
   canned.files->file("/srv/os/etc/timezone", "Other\n").program("/usr/bin/only-here");
   canned.files->link("/srv/os/usr/bin/python3", "/usr/bin/python3.9");
@@ -125,8 +125,8 @@ TEST_F(PlanTest, AnotherSystemIsTakenFromItsFolder) {
   EXPECT_EQ(error({"only-here"}).kind, ErrorKind::not_found);
 }
 
-TEST_F(PlanTest, AFolderWithoutASystemIsAnError) {
-  canned.files->folder("/srv/os");
+TEST_F(PlanTest, ADirectoryWithoutASystemIsAnError) {
+  canned.files->directory("/srv/os");
   set("filesystem.system", "\"/srv/os\"");
   EXPECT_EQ(error().code, "no-system");
   set("filesystem.system", "\"/srv/missing\"");

@@ -24,7 +24,7 @@ class PyenvTest : public PlanTest {
       const std::string prefix = std::string("/home/me/.pyenv/versions/") + version;
       const std::string real = std::string(version).starts_with("3.9") ? "python3.9" : "python3.11";
       canned.files->program(prefix + "/bin/" + real).link(prefix + "/bin/python3", real);
-      canned.files->folder(prefix + "/lib").folder(prefix + "/secret");
+      canned.files->directory(prefix + "/lib").directory(prefix + "/secret");
     }
     canned.files->script(std::string(kPrefix) + "/bin/flask",
                          "#!" + std::string(kPrefix) + "/bin/python3.11\n");
@@ -40,7 +40,7 @@ TEST_F(PyenvTest, AShimLeadsToTheVersionOfTheVersionFile) {
   EXPECT_EQ(variable(decided, "PATH"), std::string(kPrefix) + "/bin:/usr/local/bin:/usr/bin:/bin");
 }
 
-TEST_F(PyenvTest, OnlyTheProgramFoldersOfThePrefixAreShown) {
+TEST_F(PyenvTest, OnlyTheProgramDirectoriesOfThePrefixAreShown) {
   const Plan decided = plan({"python3"});
   EXPECT_THAT(decided, HasStep(MountKind::bind, std::string(kPrefix) + "/bin"));
   EXPECT_THAT(decided, HasStep(MountKind::bind, std::string(kPrefix) + "/lib"));
@@ -49,7 +49,7 @@ TEST_F(PyenvTest, OnlyTheProgramFoldersOfThePrefixAreShown) {
   EXPECT_EQ(step_at(decided, kPrefix), nullptr);
 }
 
-TEST_F(PyenvTest, TheVariableWinsOverTheFolderAndTheFolderOverTheRoot) {
+TEST_F(PyenvTest, TheVariableWinsOverTheDirectoryAndTheDirectoryOverTheRoot) {
   canned.files->file("/home/me/.python-version", "3.9.2 # old\n");
   EXPECT_THAT(plan({"python3"}).executable, HasSubstr("/3.9.2/"));
   canned.host.environment["PYENV_VERSION"] = "3.11.7";
@@ -74,7 +74,7 @@ TEST_F(PyenvTest, AMissingVersionIsNotFoundAndNamed) {
   EXPECT_THAT(failure.message, HasSubstr("/home/me/project/.python-version"));
 }
 
-TEST_F(PyenvTest, AVersionFileOfTheFolderCannotLeadOutOfTheVersions) {
+TEST_F(PyenvTest, AVersionFileOfTheDirectoryCannotLeadOutOfTheVersions) {
   canned.files->file("/home/me/project/.python-version", "../../../me/project/evil\n");
   canned.files->program("/home/me/project/evil/bin/python3");
   EXPECT_EQ(error({"python3"}).kind, ErrorKind::not_found);
@@ -117,9 +117,9 @@ TEST_F(PlanTest, AsdfIsFollowed) {
 TEST_F(PlanTest, AnInterpreterInTheHomeItselfShowsNextToNothing) {
   canned.host.path.insert(canned.host.path.begin(), "/home/me/.local/bin");
   canned.files->program("/home/me/.local/bin/python3.12")
-      .folder("/home/me/.local/lib/python3.12")
-      .folder("/home/me/.local/lib/other")
-      .folder("/home/me/.local/share/keyrings");
+      .directory("/home/me/.local/lib/python3.12")
+      .directory("/home/me/.local/lib/other")
+      .directory("/home/me/.local/share/keyrings");
   const Plan decided = plan({"python3.12"});
   EXPECT_EQ(decided.executable, "/home/me/.local/bin/python3.12");
   EXPECT_THAT(decided, HasStep(MountKind::bind, "/home/me/.local/bin/python3.12"));
@@ -131,7 +131,7 @@ TEST_F(PlanTest, AnInterpreterInTheHomeItselfShowsNextToNothing) {
 
 TEST_F(PlanTest, AToolOutsideTheSystemIsShownAlone) {
   canned.host.path.insert(canned.host.path.begin(), "/opt/x/bin");
-  canned.files->program("/opt/x/bin/tool").folder("/opt/x/lib");
+  canned.files->program("/opt/x/bin/tool").directory("/opt/x/lib");
   const Plan decided = plan({"tool"});
   EXPECT_EQ(decided.executable, "/opt/x/bin/tool");
   EXPECT_THAT(decided, HasStep(MountKind::bind, "/opt/x/bin/tool"));
@@ -145,11 +145,11 @@ class VenvTest : public PlanTest {
     canned.files->file("/srv/venv/pyvenv.cfg", "home = /opt/py/bin\nversion = 3.11\n")
         .link("/srv/venv/bin/python", "python3")
         .link("/srv/venv/bin/python3", "/opt/py/bin/python3.11")
-        .folder("/srv/venv/lib")
+        .directory("/srv/venv/lib")
         .link("/srv/venv/lib64", "lib")
-        .folder("/srv/venv/src")
+        .directory("/srv/venv/src")
         .program("/opt/py/bin/python3.11")
-        .folder("/opt/py/lib")
+        .directory("/opt/py/lib")
         .script("/srv/venv/bin/pytest", "#!/srv/venv/bin/python\n");
   }
 };
@@ -181,7 +181,7 @@ TEST_F(VenvTest, ThePolicyCanNameIt) {
   EXPECT_THAT(variable(decided, "PATH"), testing::StartsWith("/srv/venv/bin:"));
 }
 
-TEST_F(VenvTest, AFolderThatIsNoneIsAnError) {
+TEST_F(VenvTest, ADirectoryThatIsNoneIsAnError) {
   set("interpreters.venv", "\"/opt/py\"");
   EXPECT_EQ(error().code, "no-venv");
 }
@@ -245,7 +245,7 @@ TEST_F(ProjectEnvironmentTest, AnActivatedOneIsTheCallersChoice) {
 
 TEST_F(ProjectEnvironmentTest, AnUnknownInterpreterIsNotShownUnasked) {
   canned.files->program("/home/me/private/bin/python3.12")
-      .folder("/home/me/private/lib")
+      .directory("/home/me/private/lib")
       .link("/home/me/project/.venv/bin/python", "/home/me/private/bin/python3.12");
   const Plan decided = plan({"job.py"});
   EXPECT_EQ(decided.executable, "/usr/bin/python3.11");
@@ -304,7 +304,7 @@ TEST_F(ProjectEnvironmentTest, ALiveWorkspaceShowsItReadOnly) {
 TEST_F(PlanTest, AsRootAPrefixThatOthersCannotReadIsIdmapped) {
   canned.privileged();
   canned.host.path.insert(canned.host.path.begin(), "/opt/py/bin");
-  canned.files->folder("/opt/py/bin", 0700).folder("/opt/py/lib", 0755);
+  canned.files->directory("/opt/py/bin", 0700).directory("/opt/py/lib", 0755);
   canned.files->program("/opt/py/bin/python3.12");
   const Plan decided = plan({"python3.12"});
   EXPECT_TRUE(needs_idmap(*step_at(decided, "/opt/py/bin")));

@@ -5,13 +5,13 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST_F(PlanTest, AFolderIsReadThroughAnOverlayAndAFileThroughABind) {
-  canned.files->folder("/srv/models").file("/srv/notes.txt");
+TEST_F(PlanTest, ADirectoryIsReadThroughAnOverlayAndAFileThroughABind) {
+  canned.files->directory("/srv/models").file("/srv/notes.txt");
   set("filesystem.read", R"(["/srv/models", "/srv/notes.txt"])");
   const Plan decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::overlay, "/srv/models"));
   EXPECT_TRUE(step_at(decided, "/srv/models")->read_only);
-  EXPECT_TRUE(step_at(decided, "/srv/models")->host_source()->is_folder);
+  EXPECT_TRUE(step_at(decided, "/srv/models")->host_source()->is_directory);
   ASSERT_THAT(decided, HasStep(MountKind::bind, "/srv/notes.txt"));
   EXPECT_EQ(step_at(decided, "/srv/notes.txt")->origin.text(), "--set");
   EXPECT_EQ(step_at(decided, "/srv/notes.txt")->host_source()->inode,
@@ -19,14 +19,14 @@ TEST_F(PlanTest, AFolderIsReadThroughAnOverlayAndAFileThroughABind) {
 }
 
 TEST_F(PlanTest, ASourceIsResolvedAndAppearsAsWritten) {
-  canned.files->folder("/mnt/disk/data").link("/srv/data", "/mnt/disk/data");
+  canned.files->directory("/mnt/disk/data").link("/srv/data", "/mnt/disk/data");
   set("filesystem.read", R"(["/srv/data"])");
   const Plan decided = plan();
   EXPECT_EQ(step_at(decided, "/srv/data")->source(), "/mnt/disk/data");
 }
 
 TEST_F(PlanTest, ATargetIsHonoured) {
-  canned.files->folder("/srv/data");
+  canned.files->directory("/srv/data");
   set("filesystem.read", R"([{ source = "/srv/data", target = "/data" }])");
   EXPECT_EQ(step_at(plan(), "/data")->source(), "/srv/data");
 }
@@ -42,13 +42,13 @@ TEST_F(PlanTest, AMissingGrantIsAnErrorUnlessItIsOptional) {
 }
 
 TEST_F(PlanTest, WhatTheCallerCannotReadIsAnError) {
-  canned.files->folder("/srv/shut", 0700).shut("/srv/shut");
+  canned.files->directory("/srv/shut", 0700).shut("/srv/shut");
   set("filesystem.read", R"(["/srv/shut"])");
   EXPECT_EQ(error().code, "unreadable-grant");
 }
 
-TEST_F(PlanTest, TheKernelsFoldersAreNeverGranted) {
-  canned.files->link("/srv/way", "/proc").folder("/dev/shm/x").folder("/srv/data");
+TEST_F(PlanTest, TheKernelsDirectoriesAreNeverGranted) {
+  canned.files->link("/srv/way", "/proc").directory("/dev/shm/x").directory("/srv/data");
   for (const char* path :
        {"[\"/proc\"]", "[\"/sys\"]", "[\"/dev\"]", "[\"/\"]", "[\"/srv/way\"]"}) {
     policy.filesystem.read.clear();
@@ -78,7 +78,7 @@ TEST_F(PlanTest, SpecialFilesAreNotGranted) {
 }
 
 TEST_F(PlanTest, NestedGrantsAreMountedShallowToDeep) {
-  canned.files->folder("/srv/a/b/c");
+  canned.files->directory("/srv/a/b/c");
   policy = policy_with({{"filesystem.read", R"(["/srv/a/b/c", "/srv/a"])"},
                         {"filesystem.write", R"(["/srv/a/b"])"}});
   const Plan decided = plan();
@@ -87,7 +87,7 @@ TEST_F(PlanTest, NestedGrantsAreMountedShallowToDeep) {
 }
 
 TEST_F(PlanTest, WriteBeatsReadAtOnePath) {
-  canned.files->folder("/srv/a");
+  canned.files->directory("/srv/a");
   policy =
       policy_with({{"filesystem.write", R"(["/srv/a"])"}, {"filesystem.read", R"(["/srv/a"])"}});
   const Plan decided = plan();
@@ -97,14 +97,14 @@ TEST_F(PlanTest, WriteBeatsReadAtOnePath) {
 }
 
 TEST_F(PlanTest, TwoSourcesAtOnePlaceAreAnError) {
-  canned.files->folder("/srv/a").folder("/srv/b");
+  canned.files->directory("/srv/a").directory("/srv/b");
   set("filesystem.read",
       R"([{ source = "/srv/a", target = "/x" }, { source = "/srv/b", target = "/x" }])");
   EXPECT_EQ(error().code, "two-grants");
 }
 
 TEST_F(PlanTest, WhatTheSystemShowsNeedsNoStep) {
-  canned.files->folder("/usr/share/fonts");
+  canned.files->directory("/usr/share/fonts");
   set("filesystem.read", R"(["/usr/share/fonts", "/bin/true"])");
   const Plan decided = plan();
   EXPECT_EQ(step_at(decided, "/usr/share/fonts"), nullptr);
@@ -112,7 +112,7 @@ TEST_F(PlanTest, WhatTheSystemShowsNeedsNoStep) {
 }
 
 TEST_F(PlanTest, AMountPointThatAReadOnlyGrantLacksIsAnError) {
-  canned.files->folder("/srv/a").folder("/srv/b").folder("/srv/c/in");
+  canned.files->directory("/srv/a").directory("/srv/b").directory("/srv/c/in");
   set("filesystem.read",
       R"([{ source = "/srv/a", target = "/d" }, { source = "/srv/b", target = "/d/in" }])");
   EXPECT_EQ(error().code, "no-mount-point");
@@ -122,13 +122,13 @@ TEST_F(PlanTest, AMountPointThatAReadOnlyGrantLacksIsAnError) {
 }
 
 TEST_F(PlanTest, ALinkInAGrantStandsWhereItLeads) {
-  canned.files->folder("/mnt/x").link("/srv/a/x", "/mnt/x").folder("/srv/a");
+  canned.files->directory("/mnt/x").link("/srv/a/x", "/mnt/x").directory("/srv/a");
   set("filesystem.read", R"(["/srv/a", "/srv/a/x"])");
   EXPECT_THAT(plan(), HasStep(MountKind::overlay, "/mnt/x"));
 }
 
-TEST_F(PlanTest, AGrantThroughAFolderThatIsALinkInsideMakesItAFolder) {
-  canned.files->folder("/var/tmp/build");
+TEST_F(PlanTest, AGrantThroughADirectoryThatIsALinkInsideMakesItADirectory) {
+  canned.files->directory("/var/tmp/build");
   EXPECT_THAT(plan(), HasStep(MountKind::symlink, "/var/tmp"));
   set("filesystem.read", R"(["/var/tmp/build"])");
   const Plan decided = plan();
@@ -148,7 +148,7 @@ TEST_F(PlanTest, AGrantedFileOfEtcReplacesTheSyntheticOne) {
 class SubmountTest : public PlanTest {
  protected:
   SubmountTest() {
-    canned.files->folder("/srv/a/disk/deep").special("/srv/a/disk/s", host::FileType::socket);
+    canned.files->directory("/srv/a/disk/deep").special("/srv/a/disk/s", host::FileType::socket);
     canned.mounts(
         "1 0 8:1 / / rw - ext4 d rw\n2 1 8:2 / /srv/a/disk rw - xfs d rw\n"
         "3 2 8:3 / /srv/a/disk/deep rw - ext4 d rw\n4 1 8:4 / /srv/ab rw - ext4 d rw\n");
@@ -192,7 +192,7 @@ TEST_F(SubmountTest, AnOrdinaryUserGetsACopyOfThemAndThatIsSaid) {
 class LiveMemoryTest : public PlanTest {
  protected:
   std::vector<std::string> in_memory(const std::string& mounts, const char* grants) {
-    canned.files->folder("/srv/a/disk").folder("/srv/up").file("/srv/f", "", 0644);
+    canned.files->directory("/srv/a/disk").directory("/srv/up").file("/srv/f", "", 0644);
     canned.mounts("1 0 8:1 / / rw - ext4 d rw\n" + mounts);
     set("filesystem.write", grants);
     return plan().live_in_memory;
@@ -229,7 +229,7 @@ TEST_F(LiveMemoryTest, AnOverlayLiesWhereItsUpperLayerDoes) {
 
 TEST_F(LiveMemoryTest, MemoryThatIsNotCountedIsRefused) {
   for (const char* mount : {"ramfs r rw", "hugetlbfs h rw", "tmpfs t rw,size=0k"}) {
-    canned.files->folder("/srv/a");
+    canned.files->directory("/srv/a");
     canned.mounts("2 1 0:5 / /srv/a rw - " + std::string(mount) + "\n");
     set("filesystem.write", R"(["/srv/a"])");
     EXPECT_EQ(error().code, "uncountable-grant") << mount;
@@ -237,7 +237,7 @@ TEST_F(LiveMemoryTest, MemoryThatIsNotCountedIsRefused) {
 }
 
 TEST_F(PlanTest, AKernelFileSystemInAGrantIsAnErrorThatNamesIt) {
-  canned.files->folder("/srv/chroot/proc");
+  canned.files->directory("/srv/chroot/proc");
   canned.mounts("2 1 0:5 / /srv/chroot/proc rw - proc proc rw\n");
   set("filesystem.read", R"(["/srv/chroot"])");
   const Error failure = error();
@@ -246,7 +246,7 @@ TEST_F(PlanTest, AKernelFileSystemInAGrantIsAnErrorThatNamesIt) {
 }
 
 TEST_F(PlanTest, OnlyRootNeedsIdmaps) {
-  canned.files->folder("/srv/a").file("/srv/open", "", 0644).file("/srv/shut", "", 0600);
+  canned.files->directory("/srv/a").file("/srv/open", "", 0644).file("/srv/shut", "", 0600);
   set("filesystem.read", R"(["/srv/a", "/srv/open", "/srv/shut"])");
   for (const Mount& step : plan().mounts) EXPECT_FALSE(needs_idmap(step)) << step.target;
   canned.privileged();
@@ -258,14 +258,14 @@ TEST_F(PlanTest, OnlyRootNeedsIdmaps) {
 }
 
 TEST_F(PlanTest, TheOwnerOfTheSourceIsKept) {
-  canned.files->folder("/srv/a").owner("/srv/a", 1001, 1002);
+  canned.files->directory("/srv/a").owner("/srv/a", 1001, 1002);
   set("filesystem.read", R"(["/srv/a"])");
   const Plan decided = plan();
   EXPECT_EQ(step_at(decided, "/srv/a")->host_source()->owner_uid, 1001U);
   EXPECT_EQ(step_at(decided, "/srv/a")->host_source()->owner_gid, 1002U);
 }
 
-TEST_F(PlanTest, SocketsInALiveGrantAreMaskedAndTheirFoldersPinned) {
+TEST_F(PlanTest, SocketsInALiveGrantAreMaskedAndTheirDirectoriesPinned) {
   canned.files->special("/srv/a/run/x/agent.sock", host::FileType::socket).file("/srv/a/plain");
   set("filesystem.write", R"(["/srv/a"])");
   const Plan decided = plan();

@@ -8,8 +8,8 @@
 namespace sbx::plan {
 namespace {
 
-bool is_protected(std::string_view folder, std::string_view name) {
-  return !reason_to_protect(folder, name).empty();
+bool is_protected(std::string_view directory, std::string_view name) {
+  return !reason_to_protect(directory, name).empty();
 }
 
 TEST(Protected, OfDotGitEverythingButData) {
@@ -35,8 +35,9 @@ TEST(Protected, OfAWorktreeTheSame) {
 }
 
 TEST(Protected, OfSubmodulesWhatIsNoDataWhateverTheirNames) {
-  const auto is_held = [](std::vector<std::string> above, std::string_view name, bool is_folder) {
-    return !reason_in_modules(above, name, is_folder).empty();
+  const auto is_held = [](std::vector<std::string> above, std::string_view name,
+                          bool is_directory) {
+    return !reason_in_modules(above, name, is_directory).empty();
   };
   EXPECT_TRUE(holds_submodules("/x/.git", "Modules"));
   EXPECT_TRUE(holds_submodules("/x/.git/worktrees/w", "modules"));

@@ -19,7 +19,7 @@ class RustupTest : public PlanTest {
     for (const char* toolchain : {"stable", "nightly", "1.70"}) {
       const std::string prefix =
           std::string("/home/me/.rustup/toolchains/") + toolchain + "-x86_64-unknown-linux-gnu";
-      canned.files->program(prefix + "/bin/rustc").folder(prefix + "/lib");
+      canned.files->program(prefix + "/bin/rustc").directory(prefix + "/lib");
     }
   }
   std::string toolchain() {
@@ -37,7 +37,7 @@ TEST_F(RustupTest, AProxyLeadsToTheDefaultToolchainAndShowsIt) {
   EXPECT_THAT(decided.interpreter.reason, HasSubstr("proxy of rustup"));
 }
 
-TEST_F(RustupTest, TheVariableWinsOverTheFileOverTheFolderOverTheDefault) {
+TEST_F(RustupTest, TheVariableWinsOverTheFileOverTheDirectoryOverTheDefault) {
   EXPECT_EQ(toolchain(), "stable");
   canned.host.working_directory = "/home/me/old/x";
   EXPECT_EQ(toolchain(), "1.70");

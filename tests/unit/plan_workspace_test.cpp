@@ -9,7 +9,7 @@ using testing::IsEmpty;
 
 constexpr const char* kProject = "/home/me/project";
 
-TEST_F(PlanTest, AnEmptyWorkspaceIsAPrivateFolderAtTheSamePath) {
+TEST_F(PlanTest, AnEmptyWorkspaceIsAPrivateDirectoryAtTheSamePath) {
   const Plan decided = plan();
   EXPECT_EQ(decided.working_directory, kProject);
   ASSERT_THAT(decided, HasStep(MountKind::scratch, kProject));
@@ -41,8 +41,8 @@ class WorktreeTest : public PlanTest {
         .file("/home/me/main/.git/worktrees/project/gitdir", "/home/me/project/.git\n")
         .file("/home/me/main/.git/worktrees/project/commondir", "../..\n")
         .file("/home/me/main/.git/HEAD", "ref: refs/heads/main\n")
-        .folder("/home/me/main/.git/objects")
-        .folder("/home/me/main/.git/refs");
+        .directory("/home/me/main/.git/objects")
+        .directory("/home/me/main/.git/refs");
   }
 };
 
@@ -80,8 +80,8 @@ TEST_F(WorktreeTest, ALinkInItsPlaceIsNotFollowed) {
 TEST_F(PlanTest, GitInASubdirectoryIsToldTheOption) {
   set("filesystem.workspace.mode", "\"overlay\"");
   canned.files->program("/usr/bin/git")
-      .folder("/home/me/project/.git")
-      .folder("/home/me/project/src/deep");
+      .directory("/home/me/project/.git")
+      .directory("/home/me/project/src/deep");
   EXPECT_THAT(plan({"git", "status"}).notes, IsEmpty());
   canned.host.working_directory = "/home/me/project/src/deep";
   EXPECT_THAT(plan({"true"}).notes, IsEmpty());
@@ -94,31 +94,31 @@ TEST_F(PlanTest, GitInASubdirectoryIsToldTheOption) {
   EXPECT_THAT(plan({"git", "status"}).notes, IsEmpty());
 }
 
-TEST_F(PlanTest, AFolderThatIsNoProjectGivesAnEmptyOneAndALine) {
+TEST_F(PlanTest, ADirectoryThatIsNoProjectGivesAnEmptyOneAndALine) {
   set("filesystem.workspace.mode", "\"overlay\"");
-  for (const char* folder : {"/", "/tmp", "/home/me", "/home", "/etc", ""}) {
-    canned.host.working_directory = folder;
+  for (const char* directory : {"/", "/tmp", "/home/me", "/home", "/etc", ""}) {
+    canned.host.working_directory = directory;
     const Plan decided = plan();
-    EXPECT_EQ(decided.working_directory, "/work") << folder;
+    EXPECT_EQ(decided.working_directory, "/work") << directory;
     EXPECT_THAT(decided, HasStep(MountKind::scratch, "/work"));
-    ASSERT_EQ(decided.notes.size(), 1U) << folder;
+    ASSERT_EQ(decided.notes.size(), 1U) << directory;
     EXPECT_THAT(decided.notes.front(), HasSubstr("/work"));
   }
 }
 
-TEST_F(PlanTest, AFolderThatCannotBeReadGivesAnEmptyOne) {
+TEST_F(PlanTest, ADirectoryThatCannotBeReadGivesAnEmptyOne) {
   canned.files->shut(kProject);
   EXPECT_EQ(plan().working_directory, "/work");
 }
 
 TEST_F(PlanTest, TheHomeIsKnownThroughItsLinks) {
-  canned.files->folder("/data/me").link("/homelink", "/data/me");
+  canned.files->directory("/data/me").link("/homelink", "/data/me");
   canned.host.home = "/homelink";
   canned.host.working_directory = "/data/me";
   EXPECT_EQ(plan().working_directory, "/work");
 }
 
-TEST_F(PlanTest, TheSameFoldersNamedExplicitlyAreErrors) {
+TEST_F(PlanTest, TheSameDirectoriesNamedExplicitlyAreErrors) {
   canned.host.working_directory = "/home/me";
   set("filesystem.workspace.source", "\".\"");
   EXPECT_EQ(error().code, "unfit-workspace");
@@ -130,7 +130,7 @@ TEST_F(PlanTest, TheSameFoldersNamedExplicitlyAreErrors) {
 }
 
 TEST_F(PlanTest, ANamedWorkspaceIsRelativeToTheWorkingDirectory) {
-  canned.files->folder("/home/me/project/sub").folder("/srv/w");
+  canned.files->directory("/home/me/project/sub").directory("/srv/w");
   policy = policy_with(
       {{"filesystem.workspace.source", "\"sub\""}, {"filesystem.workspace.mode", "\"overlay\""}});
   EXPECT_EQ(plan().working_directory, "/home/me/project/sub");
@@ -140,7 +140,7 @@ TEST_F(PlanTest, ANamedWorkspaceIsRelativeToTheWorkingDirectory) {
 }
 
 TEST_F(PlanTest, BelowTheWorkspaceTheWorkingDirectoryIsKept) {
-  canned.files->folder("/srv/w/deep");
+  canned.files->directory("/srv/w/deep");
   canned.host.working_directory = "/srv/w/deep";
   policy = policy_with(
       {{"filesystem.workspace.source", "\"..\""}, {"filesystem.workspace.mode", "\"overlay\""}});
@@ -169,10 +169,10 @@ TEST_F(PlanTest, AMissingWorkspaceIsAnError) {
   EXPECT_EQ(error().code, "unfit-workspace");
 }
 
-TEST_F(PlanTest, AGrantThatShowsTheWorkingDirectoryWinsOverTheEmptyFolder) {
+TEST_F(PlanTest, AGrantThatShowsTheWorkingDirectoryWinsOverTheEmptyDirectory) {
   set("filesystem.read", R"(["."])");
   EXPECT_THAT(plan(), HasStep(MountKind::overlay, kProject));
-  canned.files->folder("/srv/a/b");
+  canned.files->directory("/srv/a/b");
   canned.host.working_directory = "/srv/a/b";
   set("filesystem.read", R"(["/srv/a"])");
   const Plan decided = plan();
@@ -220,8 +220,8 @@ TEST_F(PlanTest, ALinkOutOfTheProjectIsNotFollowedUnasked) {
   plan({"link.py"});
 }
 
-TEST_F(PlanTest, ANameThatGoesThroughAFolderWhichIsNotShownIsReplaced) {
-  canned.files->file("/home/me/project/job.py", "").folder("/home/me/project/sub");
+TEST_F(PlanTest, ANameThatGoesThroughADirectoryWhichIsNotShownIsReplaced) {
+  canned.files->file("/home/me/project/job.py", "").directory("/home/me/project/sub");
   EXPECT_THAT(plan({"sub/../job.py"}).command, ElementsAre("python3", "/home/me/project/job.py"));
   EXPECT_THAT(plan({"./job.py"}).command, ElementsAre("python3", "./job.py"));
 }
@@ -235,7 +235,7 @@ TEST_F(PlanTest, ALinkInAShownWorkspaceIsKeptAsTyped) {
   EXPECT_THAT(decided, HasStep(MountKind::bind, "/srv/real/job.py"));
 }
 
-TEST_F(PlanTest, AScriptOfTheHomeRunsFromTheEmptyFolder) {
+TEST_F(PlanTest, AScriptOfTheHomeRunsFromTheEmptyDirectory) {
   canned.files->file("/home/me/job.py", "");
   canned.host.working_directory = "/home/me";
   const Plan decided = plan({"job.py"});
@@ -243,8 +243,8 @@ TEST_F(PlanTest, AScriptOfTheHomeRunsFromTheEmptyFolder) {
   EXPECT_THAT(decided.command, ElementsAre("python3", "/home/me/job.py"));
 }
 
-TEST_F(PlanTest, AnEmptyFolderNeverCoversTheSystem) {
-  canned.files->folder("/usr/share/doc").folder("/usr/src/app");
+TEST_F(PlanTest, AnEmptyDirectoryNeverCoversTheSystem) {
+  canned.files->directory("/usr/share/doc").directory("/usr/src/app");
   canned.host.working_directory = "/usr/share/doc";
   EXPECT_EQ(plan().working_directory, "/work");
   canned.host.working_directory = "/usr/src/app";

@@ -174,7 +174,7 @@ TEST(PolicyBuiltins, OnesForProjectsSeeTheWorkspaceCopyOnWrite) {
   }
   for (const char* name : {"ci-untrusted", "offline-build"}) {
     const Policy policy = builtin(name);
-    EXPECT_EQ(policy.limits.disk_on.value, DiskOn::folder);
+    EXPECT_EQ(policy.limits.disk_on.value, DiskOn::directory);
     EXPECT_EQ(policy.limits.disk.value, Bytes{8ULL << 30});
     EXPECT_EQ(policy.limits.memory.value, Bytes{4ULL << 30});
   }

@@ -17,7 +17,7 @@ namespace sbx::policy {
 inline LoadContext plain_context() {
   return {.home = "/home/me",
           .working_directory = "/home/me/work",
-          .policy_folders = {},
+          .policy_directories = {},
           .default_policy = {}};
 }
 
@@ -50,9 +50,9 @@ std::vector<T> values(const SourcedList<T>& list) {
 }
 
 /// A directory of policy files, which is the working directory of its loads.
-class PolicyFolder : public testing::Test {
+class PolicyDirectory : public testing::Test {
  protected:
-  PolicyFolder() {
+  PolicyDirectory() {
     std::string pattern = (std::filesystem::temp_directory_path() / "sbx-policy-XXXXXX").string();
     EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
     root_ = std::filesystem::canonical(pattern);
@@ -61,10 +61,10 @@ class PolicyFolder : public testing::Test {
     std::filesystem::create_directories(root_ / "named");
     context_ = {.home = path("home"),
                 .working_directory = path("work"),
-                .policy_folders = {path("named")},
+                .policy_directories = {path("named")},
                 .default_policy = {}};
   }
-  ~PolicyFolder() override { std::filesystem::remove_all(root_); }
+  ~PolicyDirectory() override { std::filesystem::remove_all(root_); }
 
   [[nodiscard]] std::string path(std::string_view below) const { return (root_ / below).string(); }
 

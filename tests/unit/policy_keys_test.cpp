@@ -104,7 +104,7 @@ TEST(PolicyKeys, WordsStandInTheOrderOfTheirEnumerationNarrowestFirst) {
   EXPECT_EQ(parsed("[filesystem.workspace]\nmode = \"read-write\"").filesystem.workspace.mode.value,
             WorkspaceMode::read_write);
   EXPECT_EQ(parsed("[syscalls]\nbase = \"minimal\"").syscalls.base.value, SyscallBase::minimal);
-  EXPECT_EQ(parsed("[limits]\ndisk_on = \"folder\"").limits.disk_on.value, DiskOn::folder);
+  EXPECT_EQ(parsed("[limits]\ndisk_on = \"directory\"").limits.disk_on.value, DiskOn::directory);
   EXPECT_EQ(parsed("[output]\nexceed = \"kill\"").output.exceed.value, Exceed::kill);
   EXPECT_EQ(parsed("[syscalls]\ndenied = \"kill\"").syscalls.denied.value, DeniedCall::kill);
   EXPECT_EQ(parsed("enforcement = \"best-effort\"").enforcement.value, Enforcement::best_effort);

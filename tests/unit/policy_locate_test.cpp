@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class PolicyLocate : public PolicyFolder {};
+class PolicyLocate : public PolicyDirectory {};
 
 TEST_F(PolicyLocate, NoPolicyIsTheDefaultOne) {
   const Policy policy = loaded({});
@@ -24,7 +24,7 @@ TEST_F(PolicyLocate, NoPolicyIsTheDefaultOne) {
   EXPECT_EQ(loaded({}).name.value, "strict");
 }
 
-TEST_F(PolicyLocate, NameIsABuiltinFirstAndThenAFileOfAFolder) {
+TEST_F(PolicyLocate, NameIsABuiltinFirstAndThenAFileOfADirectory) {
   write_file("named/mine.toml", "[limits]\nprocesses = 3");
   const Policy policy = loaded({"mine"});
   EXPECT_EQ(policy.limits.processes.value, 3U);
@@ -34,10 +34,10 @@ TEST_F(PolicyLocate, NameIsABuiltinFirstAndThenAFileOfAFolder) {
   EXPECT_EQ(policy.limits.processes.origin.text(), path("named/mine.toml") + ":2");
 }
 
-TEST_F(PolicyLocate, FirstFolderWins) {
+TEST_F(PolicyLocate, FirstDirectoryWins) {
   write_file("named/mine.toml", "[limits]\nprocesses = 3");
   write_file("second/mine.toml", "[limits]\nprocesses = 4");
-  context_.policy_folders.push_back(path("second"));
+  context_.policy_directories.push_back(path("second"));
   EXPECT_EQ(loaded({"mine"}).limits.processes.value, 3U);
 }
 
@@ -85,7 +85,7 @@ TEST_F(PolicyLocate, FileIsNotReadByABareNameButPointedAt) {
   EXPECT_THAT(finding({"robot"}).hint, HasSubstr("robot.toml"));
 }
 
-TEST_F(PolicyLocate, NamesDoNotLeaveTheFolders) {
+TEST_F(PolicyLocate, NamesDoNotLeaveTheDirectories) {
   write_file("mine.toml", "");
   for (const char* name : {"..", "..mine", "."})
     EXPECT_EQ(finding({name}).code, "unknown-policy") << name;
@@ -100,10 +100,10 @@ TEST_F(PolicyLocate, MissingFileNamesItselfAndTheReason) {
 
 TEST_F(PolicyLocate, OnlyRegularFilesAreRead) {
   ASSERT_EQ(::mkfifo(path("work/fifo").c_str(), 0600), 0);
-  std::filesystem::create_directory(path("work/folder"));
+  std::filesystem::create_directory(path("work/directory"));
   std::filesystem::create_symlink("/dev/zero", path("work/link"));
   for (const auto& [file, what] : {std::pair{"./fifo", "a fifo"},
-                                   {"./folder", "a directory"},
+                                   {"./directory", "a directory"},
                                    {"./link", "a device"},
                                    {"/dev/null", "a device"}}) {
     const Error error = finding({file});

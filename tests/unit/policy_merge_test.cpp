@@ -7,9 +7,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class PolicyMerge : public PolicyFolder {};
-class PolicyLock : public PolicyFolder {};
-class PolicyOptions : public PolicyFolder {};
+class PolicyMerge : public PolicyDirectory {};
+class PolicyLock : public PolicyDirectory {};
+class PolicyOptions : public PolicyDirectory {};
 
 TEST_F(PolicyMerge, LastLayerSetsAScalarAndIsItsOrigin) {
   write_file("work/base.toml", "[limits]\nmemory = \"1G\"\nprocesses = 10");
@@ -203,7 +203,7 @@ void PrintTo(const Change& change, std::ostream* out) {
   *out << change.sealed << " / " << change.wider;
 }
 
-class PolicyLockOrder : public PolicyFolder, public testing::WithParamInterface<Change> {};
+class PolicyLockOrder : public PolicyDirectory, public testing::WithParamInterface<Change> {};
 
 TEST_P(PolicyLockOrder, NarrowingPassesAndWideningNamesBothPlaces) {
   const Change& change = GetParam();
@@ -305,7 +305,7 @@ constexpr auto kChanges = std::to_array<Change>({
      "[limits]\nfile_size = \"6M\""},
     {"[limits]\ndisk = \"5M\"", "[limits]\ndisk = \"4M\"", "[limits]\ndisk = \"6M\""},
     {"[limits]\ndisk_files = 500", "[limits]\ndisk_files = 400", "[limits]\ndisk_files = 600"},
-    {"[limits]\ndisk_on = \"memory\"", "", "[limits]\ndisk_on = \"folder\""},
+    {"[limits]\ndisk_on = \"memory\"", "", "[limits]\ndisk_on = \"directory\""},
     {"[limits]\ngrace = \"5s\"", "[limits]\ngrace = \"4s\"", "[limits]\ngrace = \"6s\""},
     {"[session]\nidle = \"5m\"", "[session]\nidle = \"4m\"", "[session]\nidle = \"6m\""},
     {"[session]\nlifetime = \"5h\"", "[session]\nlifetime = \"4h\"",

@@ -79,7 +79,7 @@ open_files = 2000
 file_size = "0B"
 disk = "1.5M"
 disk_files = 64
-disk_on = "folder"
+disk_on = "directory"
 grace = "3s"
 
 [output]
@@ -151,7 +151,7 @@ TEST(PolicyParse, TakesEveryKey) {
   EXPECT_EQ(policy.limits.file_size.value, Bytes{0});
   EXPECT_EQ(policy.limits.disk.value, Bytes{3 << 19});
   EXPECT_EQ(policy.limits.disk_files.value, 64U);
-  EXPECT_EQ(policy.limits.disk_on.value, DiskOn::folder);
+  EXPECT_EQ(policy.limits.disk_on.value, DiskOn::directory);
   EXPECT_EQ(policy.limits.grace.value, Milliseconds{3000});
   EXPECT_EQ(policy.output.stdout_.value, Bytes{65'536});
   EXPECT_EQ(policy.output.stderr_.value, Bytes{0});

@@ -287,7 +287,7 @@ bool allows_no_more(const Policy& before, const Policy& now) {
          now.locked.value >= before.locked.value;
 }
 
-class PolicyProperty : public PolicyFolder {};
+class PolicyProperty : public PolicyDirectory {};
 
 RC_GTEST_FIXTURE_PROP(PolicyProperty, LayerAfterALockIsRefusedOrAllowsNoMore, ()) {
   Policy base = *random_policy();

@@ -23,7 +23,7 @@ plan::Plan with_workspace(bool read_only) {
   return plan;
 }
 
-TEST(ExplainFailure, AFolderThatCanNotBeALayerHasACodeThatAsksForACopy) {
+TEST(ExplainFailure, ADirectoryThatCanNotBeALayerHasACodeThatAsksForACopy) {
   const Error error = explain_failure(with_workspace(false),
                                       {.stage = Stage::overlay, .index = 0, .error = EINVAL});
   EXPECT_EQ(error.code, "no-overlay");

@@ -63,7 +63,7 @@ TEST(Pack, GivesWritableMountsEveryRightButMakingDevices) {
   EXPECT_EQ(rights_on(packed, "/usr"), 0U) << "a read-only mount needs no rule of its own";
 }
 
-TEST(Pack, GivesAFileNoRightOfFolders) {
+TEST(Pack, GivesAFileNoRightOfDirectories) {
   const plan::Plan plan = small_plan(7);
   const std::vector<Source> sources(plan.mounts.size());
   const Block packed = pack(plan, sources);

@@ -15,7 +15,7 @@ TEST(WorkspacePattern, AStarStaysWithinOneName) {
   EXPECT_FALSE(matches("[ab]?", "c1"));
 }
 
-TEST(WorkspacePattern, TwoStarsAreAnyNumberOfFolders) {
+TEST(WorkspacePattern, TwoStarsAreAnyNumberOfDirectories) {
   EXPECT_TRUE(matches("**", "a/b/c"));
   EXPECT_TRUE(matches("out/**", "out/a/b"));
   EXPECT_FALSE(matches("out/**", "other/a"));
@@ -63,11 +63,11 @@ TEST(WorkspaceNames, OtherNamesAreFree) {
   for (const char* path :
        {".git/HEAD", ".git/objects/ab/cd", "config", "hooks/x", "src/bashrc", "a.envrc"})
     EXPECT_TRUE(reason_to_protect("/x", path, FileType::file).empty()) << path;
-  EXPECT_TRUE(reason_to_protect({}, ".git", FileType::folder).empty());
+  EXPECT_TRUE(reason_to_protect({}, ".git", FileType::directory).empty());
 }
 
 TEST(WorkspaceStored, AChangeWhoseContentWasNotKeptIsAnError) {
-  Copy copy{.folder = "/srv/project"};
+  Copy copy{.directory = "/srv/project"};
   copy.stored = std::make_unique<Stored>();
   const auto content = open_content(copy, {.path = "lost"});
   ASSERT_FALSE(content);

@@ -28,14 +28,14 @@ class PlaceholdersTest : public testing::Test {
     EXPECT_EQ(::stat(root_.c_str(), &facts), 0);
     plan::Plan plan;
     for (const char* name : {"commondir", "config.worktree", "hooks"}) {
-      const bool is_folder = name == std::string_view("hooks");
+      const bool is_directory = name == std::string_view("hooks");
       plan.placeholders.push_back(
-          {.folder = root_,
+          {.directory = root_,
            .device = facts.st_dev,
            .inode = facts.st_ino,
            .name = name,
            .content = name == std::string_view("commondir") ? "././.\n" : "",
-           .is_folder = is_folder,
+           .is_directory = is_directory,
            .target = "/in/" + std::string(name)});
       plan.mounts.push_back(
           {.target = "/in/" + std::string(name), .payload = plan::mount::ReadOnly{}});

@@ -24,7 +24,7 @@ TEST(WorkspaceCopy, OnlyAPrivateWritableWorkspaceIsOne) {
 }
 
 TEST(WorkspaceCopy, ThePathBelongsToTheDeepestLayer) {
-  Copy copy{.folder = "/w"};
+  Copy copy{.directory = "/w"};
   for (const char* prefix : {".", "sub", "sub/deep"}) copy.layers.push_back({.prefix = prefix});
   EXPECT_EQ(place_of(copy, "a").path, "a");
   EXPECT_EQ(place_of(copy, "subway").layer, copy.layers.data());
@@ -34,7 +34,7 @@ TEST(WorkspaceCopy, ThePathBelongsToTheDeepestLayer) {
 }
 
 TEST(WorkspaceSelection, LeavesOutWhatMustBeNamedAndWhatIsNoFile) {
-  const Copy copy{.folder = "/w"};
+  const Copy copy{.directory = "/w"};
   ChangeSet changes;
   for (const char* path : {".envrc", "a.c", "b.h", "p.toml"})
     changes.changes.push_back({.path = path, .change = ChangeKind::modified});

@@ -109,9 +109,9 @@ TEST_F(PutTest, ALinkInThePlaceIsReplacedAndNotFollowed) {
 TEST_F(PutTest, ALinkOnTheWayIsRefused) {
   write("elsewhere/file", "");
   std::filesystem::create_directory_symlink("elsewhere", at("link"));
-  EXPECT_FALSE(make_folder(directory_.get(), "link/inner", own()));
+  EXPECT_FALSE(make_directory(directory_.get(), "link/inner", own()));
   EXPECT_THAT(names("elsewhere"), ElementsAre("file"));
-  EXPECT_TRUE(make_folder(directory_.get(), "elsewhere/inner", own()));
+  EXPECT_TRUE(make_directory(directory_.get(), "elsewhere/inner", own()));
 }
 
 TEST_F(PutTest, WhatAppearedOrChangedMeanwhileStays) {
@@ -154,12 +154,12 @@ TEST_F(PutTest, AWriterWaitsForTheOtherAndCanGiveUp) {
   ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
   int begun = 0;
   const Waiting waiting{.begins = [&] { ++begun; }, .stop = [] { return true; }};
-  const Status stopped = lock_folder(directory_.get(), waiting);
+  const Status stopped = lock_directory(directory_.get(), waiting);
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, "stopped");
   EXPECT_EQ(begun, 1);
   ASSERT_EQ(::flock(other.get(), LOCK_UN), 0);
-  EXPECT_TRUE(lock_folder(directory_.get(), waiting));
+  EXPECT_TRUE(lock_directory(directory_.get(), waiting));
   EXPECT_EQ(begun, 1);
 }
 
@@ -173,7 +173,7 @@ class CollectTest : public PutTest {
     layer.upper = open("upper");
     layer.lower = open("lower");
     layer.prefix = ".";
-    copy_.folder = at("lower");
+    copy_.directory = at("lower");
     copy_.is_overlay = true;
   }
   void created(const std::string& path, FileType type = FileType::file,

@@ -10,7 +10,7 @@ import shutil
 import stat
 import subprocess
 
-FOLDER, FILE, LINK, DEVICE = 0o040000, 0o100000, 0o120000, 0o020000
+DIRECTORY, FILE, LINK, DEVICE = 0o040000, 0o100000, 0o120000, 0o020000
 
 
 class System:
@@ -38,12 +38,12 @@ class System:
 
     def _needed(self, files):
         """The loader of another architecture does not run here: follows what the files name themselves, elf(5)."""
-        folders = [self.place(f"usr/lib/{self.triplet}"), self.place("usr/lib")]
+        directories = [self.place(f"usr/lib/{self.triplet}"), self.place("usr/lib")]
         found, queue = {}, list(files)
         while queue:
             text = subprocess.run(["readelf", "--wide", "--dynamic", "--program-headers", *map(str, queue)], capture_output=True, text=True, check=False).stdout
             loaders = {name: self.place(name) for name in re.findall(r"interpreter: (.*)\]", text)}  # by its path
-            needed = {name: next((folder / name for folder in folders if (folder / name).exists()), None)
+            needed = {name: next((directory / name for directory in directories if (directory / name).exists()), None)
                       for name in re.findall(r"\(NEEDED\).*\[(.*)\]", text)}
             fresh = {name: path for name, path in {**loaders, **needed}.items() if path and name not in found}
             found.update(fresh)
@@ -71,11 +71,11 @@ class Archive:
         path = path.strip("/")
         parent = os.path.dirname(path)
         if parent and parent not in self.entries:
-            self.folder(parent)
+            self.directory(parent)
         self.entries[path] = (mode, read, int(mtime), device)
 
-    def folder(self, path, mode=0o755):
-        self._add(path, FOLDER | mode)
+    def directory(self, path, mode=0o755):
+        self._add(path, DIRECTORY | mode)
 
     def text(self, path, content, mode=0o644):
         self._add(path, FILE | mode, content.encode)
@@ -95,7 +95,7 @@ class Archive:
         if stat.S_ISLNK(facts.st_mode):
             self.link(path, os.readlink(source))
         elif stat.S_ISDIR(facts.st_mode):
-            self.folder(path, mode)
+            self.directory(path, mode)
         elif stat.S_ISREG(facts.st_mode):
             self._add(path, FILE | mode, source.read_bytes, facts.st_mtime)
 
@@ -103,12 +103,12 @@ class Archive:
         """A directory with its contents, except the names in `without` (relative to it)."""
         source, path = pathlib.Path(source), pathlib.Path(path or source)
         self.copy(source, path)
-        for folder, folders, files in os.walk(source):
-            inside = pathlib.Path(folder).relative_to(source)
-            folders[:] = sorted(name for name in folders if str(inside / name) not in without)
-            for name in [*folders, *sorted(files)]:
+        for directory, directories, files in os.walk(source):
+            inside = pathlib.Path(directory).relative_to(source)
+            directories[:] = sorted(name for name in directories if str(inside / name) not in without)
+            for name in [*directories, *sorted(files)]:
                 if str(inside / name) not in without:
-                    self.copy(pathlib.Path(folder) / name, path / inside / name)
+                    self.copy(pathlib.Path(directory) / name, path / inside / name)
 
     def system_file(self, path):
         """A file of the system, under its own path; nothing if it has none."""

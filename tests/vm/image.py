@@ -44,9 +44,9 @@ def base(kernel, here, system):
     for name in ("bin", "sbin", "lib", "lib64"):
         archive.link(name, f"usr/{name}")
     for name in ("newroot", "proc", "sys", "dev", "run", "disk", "root", "usr/sbin", "var/log", "home/tester"):
-        archive.folder(name)
+        archive.directory(name)
     for name in ("tmp", "var/tmp"):
-        archive.folder(name, 0o1777)
+        archive.directory(name, 0o1777)
     archive.device("dev/console", 5, 1)
     archive.device("dev/null", 1, 3, 0o666)
     archive.copy(system.find("busybox"), "busybox")

@@ -29,10 +29,10 @@ class Missing(Exception):
 
 
 class Kernel:
-    def __init__(self, name, folder):
+    def __init__(self, name, directory):
         self.architecture = architecture(name)
-        self.image = folder / "vmlinux"
-        self.modules = [folder / name for name in (folder / "modules").read_text().split()]
+        self.image = directory / "vmlinux"
+        self.modules = [directory / name for name in (directory / "modules").read_text().split()]
 
 
 def architecture(name):
@@ -42,15 +42,15 @@ def architecture(name):
 
 def kernel(name, cache):
     """The kernel of that name, fetched if missing. Raises Missing."""
-    folder = pathlib.Path(cache) / f"linux-{name}"
+    directory = pathlib.Path(cache) / f"linux-{name}"
     if os.uname().machine != "x86_64":
         raise Missing("the guests are emulated on x86-64 machines")
     pathlib.Path(cache).mkdir(parents=True, exist_ok=True)
     with open(pathlib.Path(cache) / "lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two tests may need it at once
-        if not (folder / "modules").exists():
-            _fetch(name, folder)
-    return Kernel(name, folder)
+        if not (directory / "modules").exists():
+            _fetch(name, directory)
+    return Kernel(name, directory)
 
 
 def _run(*command, **options):
@@ -61,9 +61,9 @@ def _run(*command, **options):
         raise Missing(f"{' '.join(map(str, command[:3]))}: {said.decode(errors='replace').strip()[-300:] or error}") from error
 
 
-def _apt(name, folder):
+def _apt(name, directory):
     """The words before an apt command that is about packages for this kernel's architecture."""
-    return [ARM64_APT, folder.parent / "arm64-apt"] if architecture(name) == "arm64" else []
+    return [ARM64_APT, directory.parent / "arm64-apt"] if architecture(name) == "arm64" else []
 
 
 def _package(name, apt):
@@ -80,18 +80,18 @@ def _package(name, apt):
     return found
 
 
-def _fetch(name, folder):
-    shutil.rmtree(folder, ignore_errors=True)
-    raw = folder / "package"
+def _fetch(name, directory):
+    shutil.rmtree(directory, ignore_errors=True)
+    raw = directory / "package"
     raw.mkdir(parents=True)
-    apt = _apt(name, folder)
+    apt = _apt(name, directory)
     _run(*apt, "apt-get", "download", "-qq", _package(name, apt), cwd=raw)
     _run("dpkg", "-x", *raw.glob("*.deb"), raw / "files")
     image = next((raw / "files" / "boot").glob("vmlinuz-*")).read_bytes()
-    (folder / "vmlinux").write_bytes(_payload(image) if architecture(name) == "amd64" else image)
-    order = _modules(next((raw / "files" / "lib" / "modules").iterdir()), folder)
+    (directory / "vmlinux").write_bytes(_payload(image) if architecture(name) == "amd64" else image)
+    order = _modules(next((raw / "files" / "lib" / "modules").iterdir()), directory)
     shutil.rmtree(raw)
-    (folder / "modules").write_text("\n".join(order))  # last: it marks the rest as complete
+    (directory / "modules").write_text("\n".join(order))  # last: it marks the rest as complete
 
 
 def _payload(image):
@@ -110,7 +110,7 @@ def _payload(image):
     raise Missing("the kernel image has no payload that zstd or lz4 can unpack")
 
 
-def _modules(source, folder):
+def _modules(source, directory):
     """Copies the wanted modules, uncompressed, and returns their names in loading order."""
     files = {path.name.split(".ko")[0].replace("-", "_"): path for path in source.rglob("*.ko*")}
     order = []
@@ -126,7 +126,7 @@ def _modules(source, folder):
         for other in depends[1].decode().split(",") if depends else ():
             add(other.replace("-", "_"))
         target = f"{name}.ko"
-        (folder / target).write_bytes(data)
+        (directory / target).write_bytes(data)
         if target not in order:
             order.append(target)
 

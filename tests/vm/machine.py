@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import threading
 
-import folders
+import directories
 import image
 import kernels
 import systemd
@@ -46,8 +46,8 @@ class Guest:
         self.release = release
 
 
-def ready(name, cache, folder):
-    """The kernel, the system and the base archive, created in `folder` first; raises kernels.Missing."""
+def ready(name, cache, directory):
+    """The kernel, the system and the base archive, created in `directory` first; raises kernels.Missing."""
     for program, package in EMULATORS[kernels.architecture(name)].needed.items():
         if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
             raise kernels.Missing(f"{program} is not installed (package {package})")
@@ -56,8 +56,8 @@ def ready(name, cache, folder):
     base = pathlib.Path(cache) / f"base-{name}.cpio"
     newest = max(path.stat().st_mtime for path in (*HERE.glob("*.py"), HERE / "init.sh", kernel.image))
     if not base.exists() or base.stat().st_mtime < newest:
-        image.base(kernel, HERE, system).write(folder / "base.cpio")
-        os.replace(folder / "base.cpio", base)
+        image.base(kernel, HERE, system).write(directory / "base.cpio")
+        os.replace(directory / "base.cpio", base)
     return kernel, system, base
 
 
@@ -67,11 +67,11 @@ def wish(job, what):
     return match[1] if match else ""
 
 
-def disk_for(job, cache, folder):
+def disk_for(job, cache, directory):
     """The guest's disk: systemd's ("# root: systemd"), or an empty one. Returns its file and qemu's options for it."""
     if wish(job, "root") == "systemd":
         return systemd.disk(cache), ",snapshot=on"
-    disk = folder / "disk"
+    disk = directory / "disk"
     with open(disk, "wb") as file:
         file.truncate(2 << 30)  # sparse
     subprocess.run(["mke2fs", "-q", "-t", "ext4", "-E", "lazy_itable_init=1,lazy_journal_init=1", disk], check=True,
@@ -79,24 +79,24 @@ def disk_for(job, cache, folder):
     return disk, ",cache=unsafe"
 
 
-def without_debugging(program, folder, strip):
+def without_debugging(program, directory, strip):
     """A stripped copy, so that the guest doesn't unpack a hundred megabytes; the program itself if there is no
     strip(1)."""
-    copy = folder / program.name
+    copy = directory / program.name
     return copy if shutil.which(strip) and subprocess.run([strip, "-g", "-o", copy, program], check=False).returncode == 0 else program
 
 
 def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
     """Runs the shell text `job` as root in a guest; `echo` gets each line as it arrives."""
     pathlib.Path(cache).mkdir(parents=True, exist_ok=True)
-    with folders.own(cache) as (folder, mark):
-        kernel, system, base = ready(name, cache, folder)
+    with directories.own(cache) as (directory, mark):
+        kernel, system, base = ready(name, cache, directory)
         emulator = EMULATORS[kernel.architecture]
-        disk, options = disk_for(job, cache, folder)
-        files = {without_debugging(path, folder, emulator.strip): inside for path, inside in files.items()}
-        image.boot(job, files, source, system, disk_is_root=wish(job, "root") == "systemd").write(folder / "boot.cpio")
-        with open(folder / "initrd", "wb") as initrd:
-            for part in (base, folder / "boot.cpio"):
+        disk, options = disk_for(job, cache, directory)
+        files = {without_debugging(path, directory, emulator.strip): inside for path, inside in files.items()}
+        image.boot(job, files, source, system, disk_is_root=wish(job, "root") == "systemd").write(directory / "boot.cpio")
+        with open(directory / "initrd", "wb") as initrd:
+            for part in (base, directory / "boot.cpio"):
                 with open(part, "rb") as data:
                     shutil.copyfileobj(data, initrd, 1 << 20)
         *drive, form = emulator.drive
@@ -104,7 +104,7 @@ def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
         # (text_poke_bp) after that has been undone, and panics.
         command = [*emulator.command, "-accel", "tcg,thread=single", "-smp", "2", "-m", memory,
                    "-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot", "-nic", "none",
-                   *drive, f"{form}file={disk},format=raw{options}", "-kernel", kernel.image, "-initrd", folder / "initrd",
+                   *drive, f"{form}file={disk},format=raw{options}", "-kernel", kernel.image, "-initrd", directory / "initrd",
                    "-append", f"{COMMAND_LINE} {emulator.command_line} {wish(job, 'kernel')}"]
         return _watch(command, timeout, echo, mark)
 

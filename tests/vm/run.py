@@ -16,13 +16,13 @@ import machine
 
 def keep_cells(lines, kernel):
     """Adds this guest's results for the matrix of budgets (tests/budget) to those of this machine."""
-    folder = pathlib.Path(os.environ.get("SBX_BUILD", ".")) / "budget-matrix"
-    for line in lines if folder.is_dir() else []:
+    directory = pathlib.Path(os.environ.get("SBX_BUILD", ".")) / "budget-matrix"
+    for line in lines if directory.is_dir() else []:
         if "@@CELL " in line:
             cell = json.loads(line.partition("@@CELL ")[2])
             cell["means"] += f" ({kernel})"
             name = f"{cell['means']}-{cell['caller']}-{cell['cause']}".replace("/", "-").replace(" ", "_")
-            (folder / f"{name}.json").write_text(json.dumps(cell))
+            (directory / f"{name}.json").write_text(json.dumps(cell))
 
 
 def main():

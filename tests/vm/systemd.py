@@ -7,7 +7,7 @@ import pathlib
 import shutil
 import subprocess
 
-import folders
+import directories
 from kernels import Missing
 
 PACKAGES = ("systemd", "systemd-sysv", "dbus", "dbus-user-session", "libpam-systemd", "python3", "libstdc++6", "util-linux", "procps")
@@ -42,15 +42,15 @@ def disk(cache):
         raise Missing("its disk is made by root (debootstrap), and was not made yet")
     if not shutil.which("debootstrap"):
         raise Missing("debootstrap is not installed (package debootstrap)")
-    with folders.own(cache) as (folder, mark):
-        root = folder / "root"
+    with directories.own(cache) as (directory, mark):
+        root = directory / "root"
         try:
             subprocess.run(["debootstrap", "--variant=minbase", "--include=" + ",".join(PACKAGES), "bookworm", root], check=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=(mark,))
         except subprocess.CalledProcessError as error:
             raise Missing(f"debootstrap: {error.stderr.decode(errors='replace')[-300:]}") from error
         _configure(root)
-        partial = folder / "disk"
+        partial = directory / "disk"
         with open(partial, "wb") as file:
             file.truncate(1 << 30)
         subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", root, partial], check=True)

@@ -41,10 +41,10 @@ Offers policies() {
     found.push_back({std::string(each.name), "built in"});
   const auto place = policy_verb::look();
   if (!place) return found;
-  for (const std::string& folder : place->context.policy_folders)
-    if (const auto names = place->host.files->list(folder))
+  for (const std::string& directory : place->context.policy_directories)
+    if (const auto names = place->host.files->list(directory))
       for (const auto& [name, type] : *names)
-        if (name.ends_with(".toml")) found.push_back({name.substr(0, name.size() - 5), folder});
+        if (name.ends_with(".toml")) found.push_back({name.substr(0, name.size() - 5), directory});
   return found;
 }
 
@@ -86,7 +86,7 @@ Offers languages_of_contexts() {
 Offers sets() {
   Offers found;
   const auto host = host::probe_caller();
-  const auto store = host ? changes::Store::open(host::state_folder(*host)) : fail(host.error());
+  const auto store = host ? changes::Store::open(host::state_directory(*host)) : fail(host.error());
   const auto kept = store ? store->list() : fail(store.error());
   if (!kept) return found;
   for (const changes::KeptFacts& each : *kept) found.push_back({each.name, each.outcome});
@@ -132,13 +132,13 @@ Offers calls(const std::string& session, Which which) {
 
 Offers paths(const std::string& session, std::string_view begun) {
   Offers found;
-  const std::string folder(begun.substr(0, begun.rfind('/') + 1));
+  const std::string directory(begun.substr(0, begun.rfind('/') + 1));
   const auto host = host::probe_caller();
   if (!host) return found;
-  const auto entries = list_directory(*host, session, folder.empty() ? "." : folder);
+  const auto entries = list_directory(*host, session, directory.empty() ? "." : directory);
   if (!entries) return found;
   for (const transfer::Listed& each : entries->listing.entries)
-    found.push_back({folder + each.name + (each.type == FileType::folder ? "/" : ""), ""});
+    found.push_back({directory + each.name + (each.type == FileType::directory ? "/" : ""), ""});
   return found;
 }
 

@@ -204,7 +204,7 @@ class NotebookCellRun {
     if (kind == "error") return tell_error(what, paint_for(typed_.output.color, STDERR_FILENO));
     if (kind != "result") return;
     const char* const cure =
-        typed_.bring_out.folder.empty() ? "--out DIR saves it in the notebook" : "";
+        typed_.bring_out.directory.empty() ? "--out DIR saves it in the notebook" : "";
     if (out_.failure()) return;  // that is said once
     printed_ = show_result(what, typed_.output.quiet, cure) && printed_;
   }

@@ -42,7 +42,7 @@ Status check_notebook_options(const Invocation& typed) {
     return usage("usage", fmt::format("{} and --cells exclude each other", option),
                  "sbx-run(1), NOTEBOOKS, lists the options that --cells excludes");
   };
-  const auto& [folder, collect, diff, apply, patterns, yes, keep] = typed.bring_out;
+  const auto& [directory, collect, diff, apply, patterns, yes, keep] = typed.bring_out;
   const std::pair<bool, const char*> unfit[] = {
       {!typed.session.empty(), "--session"},
       {typed.request.code.has_value(), "-c"},
@@ -65,7 +65,7 @@ Status check_notebook_options(const Invocation& typed) {
                  "--cells FILE");
   for (const auto& [is_given, option] : unfit)
     if (is_given) return excluded(option);
-  if (!collect.empty() && folder.empty())
+  if (!collect.empty() && directory.empty())
     return usage("usage", "--collect without --out has no effect", "to copy the files: --out DIR");
   if (typed.request.operands.empty() && !typed.request.code_from_stdin) return {};
   return usage("usage", "--cells takes one notebook, and no command or arguments",
@@ -112,8 +112,8 @@ class CellsCommand {
     language_ = SBX_TRY(choose_language());
     name_language(notebook_, language_);
     SBX_TRY(give_parameters());
-    if (!typed_.bring_out.folder.empty())
-      target_.emplace(SBX_TRY(NotebookTarget::prepare(typed_.bring_out.folder, file_)));
+    if (!typed_.bring_out.directory.empty())
+      target_.emplace(SBX_TRY(NotebookTarget::prepare(typed_.bring_out.directory, file_)));
     if (std::ranges::any_of(notebook_.cells, &NotebookCell::runs))
       SBX_TRY(run_in_session(starter));
     else if (!typed_.output.quiet)
@@ -334,7 +334,7 @@ class CellsCommand {
               {"collect", typed_.bring_out.collect}};
     session::put_binary(
         wish, "out",
-        host_.files->canonical(typed_.bring_out.folder).value_or(typed_.bring_out.folder));
+        host_.files->canonical(typed_.bring_out.directory).value_or(typed_.bring_out.directory));
     const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
     const auto done = client.ask_worker(wish, fds);
     if (!done && done.error().code == "nothing-to-bring-out") return {};

@@ -60,18 +60,18 @@ Result<Notebook> read_notebook(const std::string& path) {
   return notebook;
 }
 
-Result<NotebookTarget> NotebookTarget::prepare(const std::string& folder,
+Result<NotebookTarget> NotebookTarget::prepare(const std::string& directory,
                                                const std::string& source) {
   NotebookTarget target;
-  target.folder_ = SBX_TRY(workspace::prepare_target(folder));
+  target.directory_ = SBX_TRY(workspace::prepare_target(directory));
   std::string name = source.substr(source.rfind('/') + 1);
   if (!name.ends_with(".ipynb")) name = name.substr(0, name.rfind('.')) + ".ipynb";
   target.name_ = std::move(name);
-  target.shown_ = folder + (folder.ends_with('/') ? "" : "/") + target.name_;
+  target.shown_ = directory + (directory.ends_with('/') ? "" : "/") + target.name_;
   struct stat own{};
   struct stat there{};
   if (::stat(source.c_str(), &own) == 0 &&
-      ::fstatat(target.folder_.get(), target.name_.c_str(), &there, 0) == 0 &&
+      ::fstatat(target.directory_.get(), target.name_.c_str(), &there, 0) == 0 &&
       own.st_dev == there.st_dev && own.st_ino == there.st_ino)
     return usage("own-notebook",
                  fmt::format("--out would replace the notebook \"{}\" itself", printable(source)),
@@ -81,15 +81,15 @@ Result<NotebookTarget> NotebookTarget::prepare(const std::string& folder,
 
 Status NotebookTarget::write(const std::string& text) const {
   const std::string temporary = fmt::format(".sbx-notebook-{}", ::getpid());
-  (void)held::remove_file(folder_.get(), temporary);  // left by a killed sbx
-  const UniqueFd file(::openat(folder_.get(), temporary.c_str(),
+  (void)held::remove_file(directory_.get(), temporary);  // left by a killed sbx
+  const UniqueFd file(::openat(directory_.get(), temporary.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file.valid()) return failed(errno);
   Status written = sys::write_all(file.get(), text);
   if (!written) written = failed(written.error().errno_value);
-  if (written && !held::rename({folder_.get(), temporary}, {folder_.get(), name_}))
+  if (written && !held::rename({directory_.get(), temporary}, {directory_.get(), name_}))
     written = failed(errno);
-  if (!written) (void)held::remove_file(folder_.get(), temporary);
+  if (!written) (void)held::remove_file(directory_.get(), temporary);
   return written;
 }
 

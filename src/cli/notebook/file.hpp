@@ -16,7 +16,7 @@ namespace sbx::cli {
 class NotebookTarget {
  public:
   /// Errors: usage "own-notebook" (it would replace `source`); those of prepare_target().
-  static Result<NotebookTarget> prepare(const std::string& folder, const std::string& source);
+  static Result<NotebookTarget> prepare(const std::string& directory, const std::string& source);
 
   [[nodiscard]] const std::string& shown() const { return shown_; }
   /// In one step: whoever looks sees the old one or the whole new one. Errors: host.
@@ -25,7 +25,7 @@ class NotebookTarget {
  private:
   [[nodiscard]] Status failed(int errno_value) const;
 
-  UniqueFd folder_;
+  UniqueFd directory_;
   std::string name_;
   std::string shown_;
 };

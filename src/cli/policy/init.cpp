@@ -71,8 +71,9 @@ std::string parent_of(const std::string& operand, const Surroundings& place) {
 std::string schema_file(const Surroundings& place) {
   const auto program = place.host.files->link_target("/proc/self/exe");
   if (!program) return {};
-  const std::string folder = program->substr(0, program->rfind('/'));
-  const auto file = place.host.files->canonical(folder + "/../share/sbx/schema/sbx.policy.1.json");
+  const std::string directory = program->substr(0, program->rfind('/'));
+  const auto file =
+      place.host.files->canonical(directory + "/../share/sbx/schema/sbx.policy.1.json");
   return file ? *file : std::string();
 }
 

@@ -18,24 +18,24 @@ bool is_builtin(std::string_view name) {
 }
 
 /// The bare name is an error ("shadows-builtin").
-std::string hidden_words(const std::string& folder, const std::string& file) {
+std::string hidden_words(const std::string& directory, const std::string& file) {
   return "has the name of a built-in policy: rename it, or use -p " +
-         shell_word(folder + "/" + file);
+         shell_word(directory + "/" + file);
 }
 
-void append_folder(std::string& text, const std::string& folder, const Surroundings& place) {
-  const auto names = place.host.files->list(folder);
+void append_directory(std::string& text, const std::string& directory, const Surroundings& place) {
+  const auto names = place.host.files->list(directory);
   if (!names) return;
   for (const auto& [name, type] : *names) {
     if (!name.ends_with(".toml")) continue;
-    const auto policy = policy::load({{folder + "/" + name}}, {}, place.context);
+    const auto policy = policy::load({{directory + "/" + name}}, {}, place.context);
     const std::string short_name = name.substr(0, name.size() - 5);
     text += fmt::format("{:<16} {:<10} {}\n", printable(short_name), "file",
                         !policy                             ? std::string(kBroken)
-                        : is_builtin(short_name)            ? hidden_words(folder, name)
+                        : is_builtin(short_name)            ? hidden_words(directory, name)
                         : policy->description.value.empty() ? "(no description)"
                                                             : printable(policy->description.value));
-    text += fmt::format("{:<27} {}\n", "", printable(folder + "/" + name));
+    text += fmt::format("{:<27} {}\n", "", printable(directory + "/" + name));
   }
 }
 
@@ -51,8 +51,8 @@ int list(const Invocation& typed) {
     text += fmt::format("{:<16} {:<10} {}\n", builtin.name, "built-in",
                         policy ? policy->description.value : kBroken);
   }
-  for (const std::string& folder : place->context.policy_folders)
-    append_folder(text, folder, *place);
+  for (const std::string& directory : place->context.policy_directories)
+    append_directory(text, directory, *place);
   return print_fitted(text);
 }
 

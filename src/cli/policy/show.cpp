@@ -128,7 +128,7 @@ std::string json_text(const Policy& policy) {
 // --- the text as it stands
 
 int show_text(const Invocation& typed, const Surroundings& place) {
-  const policy::LookIn where{.folder = place.context.working_directory};
+  const policy::LookIn where{.directory = place.context.working_directory};
   const auto text = policy::locate(typed.operands.front(), where, place.context);
   if (!text) return complain(typed, policy::Findings{text.error()});
   return print(std::string(text->text()));

@@ -13,7 +13,7 @@
 #include "base/held.hpp"
 #include "base/json.hpp"
 #include "base/sys.hpp"
-#include "run/session_folder.hpp"
+#include "run/session_directory.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -34,13 +34,13 @@ std::string line_of(const std::string& cell) {
 }  // namespace
 
 Result<History> History::open(const host::Host& host, const std::string& language) {
-  History history(SBX_TRY(run::open_history_folder(host)), language);
+  History history(SBX_TRY(run::open_history_directory(host)), language);
   SBX_TRY(history.load());
   return history;
 }
 
 Status History::load() {
-  const UniqueFd file(::openat(folder_.get(), file_.c_str(),
+  const UniqueFd file(::openat(directory_.get(), file_.c_str(),
                                O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
   struct stat facts{};
   if (!file.valid() || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return failed();
@@ -67,21 +67,21 @@ Status History::load() {
 /// time.
 void History::shorten() const {
   const std::string made = file_ + ".new";
-  if (::flock(folder_.get(), LOCK_EX | LOCK_NB) != 0) return;
-  (void)held::remove_file(folder_.get(), made);
+  if (::flock(directory_.get(), LOCK_EX | LOCK_NB) != 0) return;
+  (void)held::remove_file(directory_.get(), made);
   const UniqueFd file(
-      ::openat(folder_.get(), made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+      ::openat(directory_.get(), made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   std::string text;
   for (const std::string& cell : cells_) text += line_of(cell);
   if (file.valid() && sys::write_all(file.get(), text))
-    (void)held::rename({folder_.get(), made}, {folder_.get(), file_});
-  (void)::flock(folder_.get(), LOCK_UN);
+    (void)held::rename({directory_.get(), made}, {directory_.get(), file_});
+  (void)::flock(directory_.get(), LOCK_UN);
 }
 
 Status History::add(const std::string& cell) {
   if (cell.size() > kLongestKept || (!cells_.empty() && cells_.back() == cell)) return {};
   cells_.push_back(cell);
-  const UniqueFd file(::openat(folder_.get(), file_.c_str(),
+  const UniqueFd file(::openat(directory_.get(), file_.c_str(),
                                O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return failed();
   return sys::write_all(file.get(), line_of(cell));

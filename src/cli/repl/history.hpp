@@ -23,11 +23,12 @@ class History {
   static constexpr std::size_t kMost = 10'000;  ///< cells that are kept
 
  private:
-  History(UniqueFd folder, std::string file) : folder_(std::move(folder)), file_(std::move(file)) {}
+  History(UniqueFd directory, std::string file)
+      : directory_(std::move(directory)), file_(std::move(file)) {}
   Status load();
   void shorten() const;
 
-  UniqueFd folder_;
+  UniqueFd directory_;
   std::string file_;
   std::vector<std::string> cells_;
 };

@@ -12,27 +12,27 @@
 namespace sbx::plan {
 namespace {
 
-struct Folder {
+struct Directory {
   std::string real;
   bool missing = false;
 };
 
 /// Canonical paths of directories, each looked up once: many rules lie in ~/.config.
-class Folders {
+class Directories {
  public:
-  explicit Folders(const host::Files& files) : files_(files) {}
+  explicit Directories(const host::Files& files) : files_(files) {}
 
   /// Resolves the links in the part that exists; keeps the rest as written.
-  const Folder& find(const std::string& path) {
+  const Directory& find(const std::string& path) {
     const auto known = known_.find(path);
     if (known != known_.end()) return known->second;
     return known_.emplace(path, look_up(path)).first->second;
   }
 
  private:
-  Folder look_up(const std::string& path) {
+  Directory look_up(const std::string& path) {
     if (path == "/") return {.real = path};
-    const Folder& above = find(parent_of(path));
+    const Directory& above = find(parent_of(path));
     bool missing = above.missing;
     if (!missing) {
       auto found = files_.canonical(path);
@@ -44,7 +44,7 @@ class Folders {
   }
 
   const host::Files& files_;
-  std::map<std::string, Folder> known_;
+  std::map<std::string, Directory> known_;
 };
 
 /// The directory above the first wildcard, and the rest.
@@ -90,14 +90,14 @@ std::unexpected<Error> denied_grant(const std::string& doing, const DenyRule& ru
 std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
                                    const host::Host& host) {
   Rules rules;
-  Folders folders(*host.files);
+  Directories directories(*host.files);
   for (const auto& each : deny) {
     if (!each.value.starts_with('/')) {
       rules.add(each.value, each.origin);
       continue;
     }
-    const auto [folder, rest] = split_at_wildcard(each.value);
-    const Folder& above = folders.find(folder);
+    const auto [directory, rest] = split_at_wildcard(each.value);
+    const Directory& above = directories.find(directory);
     const std::string place = joined(above.real, rest);
     rules.add(place, each.origin);
     if (is_wild(rest)) {
@@ -109,9 +109,9 @@ std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
     if (!facts || facts->type != host::FileType::symlink) continue;
     if (auto target = host.files->canonical(place)) rules.add(std::move(*target), each.origin);
   }
-  for (const std::string& state : host::state_folders(host)) {
+  for (const std::string& state : host::state_directories(host)) {
     const Origin origin{.file = "sbx's own state", .layer = Layer::builtin};
-    const std::string place = joined(folders.find(parent_of(state)).real, base_name(state));
+    const std::string place = joined(directories.find(parent_of(state)).real, base_name(state));
     rules.add(place, origin).own_state = true;
     const auto facts = host.files->look(place);
     if (!facts || facts->type != host::FileType::symlink) continue;
@@ -140,12 +140,12 @@ DenyRules::DenyRules(std::vector<DenyRule> rules, const host::Files* files)
   std::ranges::sort(by_last_);
 }
 
-bool DenyRules::matches(const Parsed& rule, std::string_view folder, std::string_view name) {
+bool DenyRules::matches(const Parsed& rule, std::string_view directory, std::string_view name) {
   if (!rule.wild && rule.last != name) return false;
   if (rule.parts.empty()) return true;
   if (rule.last != "**" && !name_matches(rule.last, std::string(name))) return false;
   if (rule.anywhere) return true;
-  std::vector<std::string> path = parts_of(folder);
+  std::vector<std::string> path = parts_of(directory);
   path.emplace_back(name);
   if (rule.last != "**") return parts_match(rule.parts, path);
   // "a/**" matches everything below a, but not a itself.
@@ -156,12 +156,12 @@ bool DenyRules::matches(const Parsed& rule, std::string_view folder, std::string
   return false;
 }
 
-const DenyRule* DenyRules::hides(std::string_view folder, std::string_view name) const {
+const DenyRule* DenyRules::hides(std::string_view directory, std::string_view name) const {
   if (name.empty() || !begins_.at(static_cast<unsigned char>(name.front()))) return nullptr;
   const auto first_of = [&](const auto& candidates, const auto& position) {
     for (const auto& each : candidates)
       if (const std::size_t i = std::invoke(position, each);
-          matches(parsed_[i], folder, name) && !is_environment(rules_[i], folder, name))
+          matches(parsed_[i], directory, name) && !is_environment(rules_[i], directory, name))
         return i;
     return rules_.size();
   };
@@ -173,10 +173,10 @@ const DenyRule* DenyRules::hides(std::string_view folder, std::string_view name)
 
 /// A program can't unhide a directory by adding a pyvenv.cfg: names that match a rule are never
 /// brought out.
-bool DenyRules::is_environment(const DenyRule& rule, std::string_view folder,
+bool DenyRules::is_environment(const DenyRule& rule, std::string_view directory,
                                std::string_view name) const {
   if (files_ == nullptr || name != ".env" || rule.origin.layer != Layer::builtin) return false;
-  const std::string place = joined(folder, name);
+  const std::string place = joined(directory, name);
   const auto facts = files_->look(place);
   if (!facts || facts->type != host::FileType::directory) return false;
   const auto settings = files_->look(joined(place, "pyvenv.cfg"));

@@ -41,9 +41,9 @@ class DenyRules {
   DenyRules& operator=(const DenyRules&) = delete;
 
   [[nodiscard]] bool empty() const { return rules_.empty(); }
-  /// The rule that hides `name` in the absolute directory `folder`; null if none does. Doesn't
+  /// The rule that hides `name` in the absolute directory `directory`; null if none does. Doesn't
   /// check the directories above. Fast enough to call for every entry of a tree.
-  [[nodiscard]] const DenyRule* hides(std::string_view folder, std::string_view name) const;
+  [[nodiscard]] const DenyRule* hides(std::string_view directory, std::string_view name) const;
   /// The rule that hides a path or a directory above it.
   [[nodiscard]] const DenyRule* covers(std::string_view path) const;
   /// The rule without wildcards that hides a path or a directory above it.
@@ -64,9 +64,9 @@ class DenyRules {
     bool anywhere = false;  ///< "**/NAME"
     bool wild = false;      ///< the last part has wildcards
   };
-  [[nodiscard]] static bool matches(const Parsed& rule, std::string_view folder,
+  [[nodiscard]] static bool matches(const Parsed& rule, std::string_view directory,
                                     std::string_view name);
-  [[nodiscard]] bool is_environment(const DenyRule& rule, std::string_view folder,
+  [[nodiscard]] bool is_environment(const DenyRule& rule, std::string_view directory,
                                     std::string_view name) const;
 
   std::vector<DenyRule> rules_;

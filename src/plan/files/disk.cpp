@@ -60,15 +60,15 @@ Status decide_disk(Plan& plan, policy::DiskOn asked, const host::Host& host) {
                    .hint = "raise them (--disk), or name a smaller directory"});
   }
   std::string why;
-  if (asked == policy::DiskOn::folder)
-    why = "limits.disk_on = \"folder\"";
+  if (asked == policy::DiskOn::directory)
+    why = "limits.disk_on = \"directory\"";
   else if (bytes > plan.budgets.disk.count / 2 || entries > plan.budgets.disk_files / 2)
     why = "the copy of the workspace takes more than half of it";
   else if (std::ranges::any_of(plan.mounts, is_writable_overlay) &&
            !host.files->memory_takes_attributes())
     why = "this kernel's tmpfs can't hold what an overlay writes (before Linux 6.6)";
-  if (why.empty() || plan.disk_in_folder) return {};
-  plan.disk_in_folder = true;
+  if (why.empty() || plan.disk_in_directory) return {};
+  plan.disk_in_directory = true;
   plan.degraded.push_back({.promise = Promise::disk,
                            .why = "the private disk is a directory of the state home: " + why,
                            .instead = "it is measured while the program runs, so that it can be "

@@ -24,18 +24,18 @@ bool is(const host::Files& files, const std::string& path, host::FileType type) 
   return facts && facts->type == type;
 }
 
-bool is_git_folder(const host::Files& files, const std::string& folder) {
-  return is(files, joined(folder, "HEAD"), host::FileType::regular) &&
-         is(files, joined(folder, "objects"), host::FileType::directory) &&
-         is(files, joined(folder, "refs"), host::FileType::directory);
+bool is_git_directory(const host::Files& files, const std::string& directory) {
+  return is(files, joined(directory, "HEAD"), host::FileType::regular) &&
+         is(files, joined(directory, "objects"), host::FileType::directory) &&
+         is(files, joined(directory, "refs"), host::FileType::directory);
 }
 
 /// Where a `.git` leads: the canonical path of the directory that git works with; empty if it leads
 /// nowhere.
-std::string git_folder_of(const host::Files& files, const std::string& folder) {
-  const std::string dot_git = joined(folder, ".git");
+std::string git_directory_of(const host::Files& files, const std::string& directory) {
+  const std::string dot_git = joined(directory, ".git");
   const std::string named = path_in(files, dot_git, "gitdir: ");
-  return files.canonical(named.empty() ? dot_git : joined(folder, named)).value_or("");
+  return files.canonical(named.empty() ? dot_git : joined(directory, named)).value_or("");
 }
 
 /// The directories of objects that a repository borrows, gitrepository-layout(5),
@@ -50,33 +50,33 @@ void add_borrowed(const host::Files& files, const std::string& repository,
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     if (line.empty() || line.starts_with('#')) continue;
     const auto place = files.canonical(joined(objects, line));
-    if (place && base_name(*place) == "objects" && is_git_folder(files, parent_of(*place)))
+    if (place && base_name(*place) == "objects" && is_git_directory(files, parent_of(*place)))
       found.push_back(*place);
   }
 }
 
 }  // namespace
 
-std::vector<std::string> git_elsewhere(const host::Files& files, const std::string& folder) {
+std::vector<std::string> git_elsewhere(const host::Files& files, const std::string& directory) {
   std::vector<std::string> found;
-  const std::string own = git_folder_of(files, folder);
+  const std::string own = git_directory_of(files, directory);
   if (own.empty()) return found;
   const std::string common = path_in(files, joined(own, "commondir"), "");
   const std::string repository =
       common.empty() ? own : files.canonical(joined(own, common)).value_or("");
-  if (repository.empty() || !is_git_folder(files, repository)) return found;
-  if (!is_within(repository, folder)) found.push_back(repository);
+  if (repository.empty() || !is_git_directory(files, repository)) return found;
+  if (!is_within(repository, directory)) found.push_back(repository);
   add_borrowed(files, repository, found);
-  std::erase_if(found, [&](const std::string& place) { return is_within(place, folder); });
+  std::erase_if(found, [&](const std::string& place) { return is_within(place, directory); });
   return found;
 }
 
-std::string worktree_repository(const host::Files& files, const std::string& folder) {
-  const std::string file = joined(folder, ".git");
+std::string worktree_repository(const host::Files& files, const std::string& directory) {
+  const std::string file = joined(directory, ".git");
   const std::string named = path_in(files, file, "gitdir: ");
   if (named.empty()) return {};
-  const auto own = files.canonical(joined(folder, named));
-  if (!own || is_within(*own, folder)) return {};
+  const auto own = files.canonical(joined(directory, named));
+  if (!own || is_within(*own, directory)) return {};
 
   const std::string back = path_in(files, joined(*own, "gitdir"), "");
   const auto worktree =
@@ -87,13 +87,13 @@ std::string worktree_repository(const host::Files& files, const std::string& fol
   const auto repository =
       common.empty() ? Result<std::string>(std::string()) : files.canonical(joined(*own, common));
   if (!repository || parent_of(*own) != joined(*repository, "worktrees")) return {};
-  return is_git_folder(files, *repository) ? *repository : std::string();
+  return is_git_directory(files, *repository) ? *repository : std::string();
 }
 
-std::string repository_around(const host::Files& files, std::string folder) {
-  for (; !folder.empty(); folder = parent_of(folder)) {
-    if (files.look(joined(folder, ".git"))) return folder;
-    if (folder == "/") break;
+std::string repository_around(const host::Files& files, std::string directory) {
+  for (; !directory.empty(); directory = parent_of(directory)) {
+    if (files.look(joined(directory, ".git"))) return directory;
+    if (directory == "/") break;
   }
   return {};
 }

@@ -32,13 +32,14 @@ Status check_kind(const Grant& grant, const std::string& written) {
 
 std::string obstacle_on_the_way(const host::Host& host, const std::string& place,
                                 const std::string& top) {
-  for (std::string folder = parent_of(place); is_within(folder, top); folder = parent_of(folder)) {
-    const auto facts = host.files->look(folder);
+  for (std::string directory = parent_of(place); is_within(directory, top);
+       directory = parent_of(directory)) {
+    const auto facts = host.files->look(directory);
     if (!facts) continue;
-    const auto real = host.files->canonical(folder);
-    if (facts->type == host::FileType::symlink || !real || *real != folder)
-      return "'" + folder + "' is reached through a symbolic link";
-    return facts->type == host::FileType::directory ? "" : "'" + folder + "' is no directory";
+    const auto real = host.files->canonical(directory);
+    if (facts->type == host::FileType::symlink || !real || *real != directory)
+      return "'" + directory + "' is reached through a symbolic link";
+    return facts->type == host::FileType::directory ? "" : "'" + directory + "' is no directory";
   }
   return {};
 }

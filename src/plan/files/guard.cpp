@@ -16,15 +16,15 @@ namespace {
 constexpr std::size_t kMostSettings = 1U << 20;
 
 /// "a/b" for /x/a/b below /x; empty for the directory itself.
-std::string relative(const std::string& path, const std::string& folder) {
-  std::string_view rest = below(path, folder);
+std::string relative(const std::string& path, const std::string& directory) {
+  std::string_view rest = below(path, directory);
   while (rest.starts_with('/')) rest.remove_prefix(1);
   return std::string(rest);
 }
 
 /// An empty read-only file, not /dev/null: a write must fail rather than vanish.
-mount::Payload mask(bool is_folder) {
-  if (is_folder) return mount::MaskFolder{};
+mount::Payload mask(bool is_directory) {
+  if (is_directory) return mount::MaskDirectory{};
   return mount::Content{};
 }
 
@@ -96,8 +96,8 @@ void Guard::add_literals(Shown& shown) const {
       place += (place.empty() ? "" : "/") + part;
       rest.erase(0, std::min(rest.size(), part.size() + 1));
       const auto facts = host_.files->look(joined(shown.grant.source, place));
-      const bool is_folder = facts && facts->type == host::FileType::directory;
-      if (is_folder && !rest.empty()) continue;
+      const bool is_directory = facts && facts->type == host::FileType::directory;
+      if (is_directory && !rest.empty()) continue;
       // sbx creates this directory before the mounts; hiding it would also hide what others create
       // there later.
       if (!facts && !shown.layered && !rest.empty() &&
@@ -105,7 +105,7 @@ void Guard::add_literals(Shown& shown) const {
         continue;
       if (facts && !rest.empty()) break;  // a file is in the way: nothing lies below it
       shown.survey->hidden.push_back({.path = place,
-                                      .is_folder = is_folder,
+                                      .is_directory = is_directory,
                                       .is_there = facts.has_value() || rule->own_state});
       break;
     }
@@ -131,9 +131,9 @@ void Guard::add_plain_names(Shown& shown) const {
 /// Notes a state directory, to be created before the mounts: a missing one can't be masked, so the
 /// program could create it, and a later run would trust its contents.
 void Guard::note_state(const Shown& shown, const DenyRule& rule) const {
-  const bool known =
-      std::ranges::find(guarded_.state_folders, rule.pattern) != guarded_.state_folders.end();
-  if (!shown.layered && !known) guarded_.state_folders.push_back(rule.pattern);
+  const bool known = std::ranges::find(guarded_.state_directories, rule.pattern) !=
+                     guarded_.state_directories.end();
+  if (!shown.layered && !known) guarded_.state_directories.push_back(rule.pattern);
 }
 
 /// A link on the way to sbx's own state is made read-only: a program that replaced it could
@@ -141,7 +141,7 @@ void Guard::note_state(const Shown& shown, const DenyRule& rule) const {
 void Guard::seal_way_to_state() {
   const Origin origin{.file = "sbx's own state", .layer = Layer::builtin};
   const Lookup lookup(*host_.files, {}, {});
-  for (const std::string& state : host::state_folders(host_)) {
+  for (const std::string& state : host::state_directories(host_)) {
     std::vector<Hop> links;
     (void)lookup.walk(state, links);  // what is missing further down can't be replaced
     for (const Hop& link : links) {
@@ -168,7 +168,7 @@ void Guard::follow_links(std::vector<Shown>& shown) const {
       const auto facts = host_.files->look(target);
       if (facts)
         each.survey->hidden.push_back({.path = relative(target, each.grant.source),
-                                       .is_folder = facts->type == host::FileType::directory});
+                                       .is_directory = facts->type == host::FileType::directory});
     }
 }
 
@@ -266,7 +266,7 @@ void Guard::hide(const Shown& shown, const Hidden& name) {
   if (shown.layered)
     add_veil(shown, {.kind = VeilKind::hidden, .path = name.path});
   else
-    protect(inside, mask(name.is_folder), shown.grant.origin);
+    protect(inside, mask(name.is_directory), shown.grant.origin);
   if (name.is_there)
     guarded_.explanations.push_back("'" + inside + "' is hidden (filesystem.deny)");
 }
@@ -276,9 +276,9 @@ void Guard::add_veil(const Shown& shown, Veil veil) {
   std::vector<Veil>& veils = guarded_.steps[shown.step].layered()->veils;
   for (std::size_t slash = veil.path.find('/'); slash != std::string::npos;
        slash = veil.path.find('/', slash + 1)) {
-    std::string folder = veil.path.substr(0, slash);
-    if (veil_folders_.emplace(shown.step, folder).second)
-      veils.push_back({.kind = VeilKind::folder, .path = std::move(folder)});
+    std::string directory = veil.path.substr(0, slash);
+    if (veil_directories_.emplace(shown.step, directory).second)
+      veils.push_back({.kind = VeilKind::directory, .path = std::move(directory)});
   }
   veils.push_back(std::move(veil));
 }
@@ -317,7 +317,7 @@ bool Guard::shows_hosts_file(const Shown& shown, const std::string& name) const 
   for (std::string place = name; !place.empty();
        place.resize(place.rfind('/') == std::string::npos ? 0 : place.rfind('/'))) {
     const auto veil = std::ranges::lower_bound(layered->veils, place, {}, &Veil::path);
-    if (veil != layered->veils.end() && veil->path == place && veil->kind != VeilKind::folder)
+    if (veil != layered->veils.end() && veil->path == place && veil->kind != VeilKind::directory)
       return false;
   }
   return !is_covered(shown, inside_path(shown, name));
@@ -339,23 +339,23 @@ void Guard::keep_linked_files(const std::vector<Shown>& shown) {
 /// makes those that are missing, where the program could.
 void Guard::add_placeholders(Shown& shown) {
   std::vector<std::string>& sealed = shown.survey->protected_;
-  for (const std::string& folder : shown.survey->repositories) {
+  for (const std::string& directory : shown.survey->repositories) {
     const std::string source =
-        folder.empty() ? shown.grant.source : joined(shown.grant.source, folder);
+        directory.empty() ? shown.grant.source : joined(shown.grant.source, directory);
     const auto facts = host_.files->look(source);
     if (!facts || !host_.files->look(joined(source, "HEAD"))) continue;
     const bool is_worktree = !is_dot_git(base_name(source));
     for (const Placeholder& each : placeholders()) {
       if (is_worktree && !each.of_worktree) continue;
-      const std::string path = (folder.empty() ? "" : folder + "/") + std::string(each.name);
+      const std::string path = (directory.empty() ? "" : directory + "/") + std::string(each.name);
       const std::string inside = inside_path(shown, path);
       if (is_covered(shown, inside)) continue;
-      guarded_.placeholders.push_back({.folder = source,
+      guarded_.placeholders.push_back({.directory = source,
                                        .device = facts->device,
                                        .inode = facts->inode,
                                        .name = std::string(each.name),
                                        .content = std::string(each.content),
-                                       .is_folder = each.is_folder,
+                                       .is_directory = each.is_directory,
                                        .target = inside});
       if (std::ranges::find(sealed, path) == sealed.end()) sealed.push_back(path);
     }
@@ -395,9 +395,9 @@ void Guard::protect(const std::string& inside, mount::Payload protection, const 
   if (over == nullptr) return;
   std::vector<Mount>& steps = guarded_.steps;
   if (over->live) {
-    for (std::string folder = parent_of(inside); folder != over->target && folder != "/";
-         folder = parent_of(folder))
-      if (!is_mounted(folder)) steps.push_back(plain_step(mount::Pinned{}, folder));
+    for (std::string directory = parent_of(inside); directory != over->target && directory != "/";
+         directory = parent_of(directory))
+      if (!is_mounted(directory)) steps.push_back(plain_step(mount::Pinned{}, directory));
   }
   Mount step = plain_step(std::move(protection), inside);
   step.read_only = true;
@@ -410,19 +410,19 @@ void Guard::note_live(const Shown& shown) {
   const Survey& found = *shown.survey;
   if (shown.grant.access != Access::live || shown.grant.facts.type != host::FileType::directory)
     return;
-  LiveFolder folder{
+  LiveDirectory directory{
       .source = shown.grant.source, .guarded = found.protected_, .special = shown.grant.special};
   for (const Hidden& name : found.hidden)
-    if (name.is_there) folder.guarded.push_back(name.path);
-  std::ranges::sort(folder.guarded);
-  guarded_.live.push_back(std::move(folder));
+    if (name.is_there) directory.guarded.push_back(name.path);
+  std::ranges::sort(directory.guarded);
+  guarded_.live.push_back(std::move(directory));
 }
 
 void Guard::tell(const Shown& shown) {
-  for (const std::string& folder : shown.survey->half_hidden)
+  for (const std::string& directory : shown.survey->half_hidden)
     guarded_.degraded.push_back(
         {.promise = Promise::hidden_files,
-         .why = "'" + joined(shown.grant.source, folder) +
+         .why = "'" + joined(shown.grant.source, directory) +
                 "' can be entered but not listed, so what a wildcard means was not found in it",
          .instead = "names without a wildcard are hidden"});
   if (shown.layered || shown.grant.facts.type != host::FileType::directory) return;

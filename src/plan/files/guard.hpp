@@ -17,10 +17,10 @@ namespace sbx::plan {
 /// The lists that a guard adds to.
 struct Guarded {
   std::vector<Mount>& steps;
-  std::vector<LiveFolder>& live;
+  std::vector<LiveDirectory>& live;
   std::vector<Degraded>& degraded;
   std::vector<std::string>& explanations;
-  std::vector<std::string>& state_folders;
+  std::vector<std::string>& state_directories;
   std::vector<PlannedPlaceholder>& placeholders;
 };
 
@@ -79,7 +79,7 @@ class Guard {
   const std::vector<Grant>& grants_;
   Guarded guarded_;
   std::vector<FileId> hidden_files_;
-  std::set<std::pair<std::size_t, std::string>> veil_folders_;  ///< that have a veil, by step
+  std::set<std::pair<std::size_t, std::string>> veil_directories_;  ///< that have a veil, by step
   std::set<std::string> mounted_;  ///< targets of the first known_steps_ steps
   std::size_t known_steps_ = 0;
 };

@@ -35,13 +35,13 @@ bool is_misleading(std::string_view name) {
   return false;
 }
 
-bool leads_out(std::string_view path, std::string_view text, std::string_view folder) {
-  if (text.starts_with('/')) return !is_within(normal(text), folder);
+bool leads_out(std::string_view path, std::string_view text, std::string_view directory) {
+  if (text.starts_with('/')) return !is_within(normal(text), directory);
   std::string place = parent_of(path);
   while (!text.empty()) {
     const std::size_t slash = text.find('/');
     place = normal(joined(place, text.substr(0, slash)));
-    if (!is_within(place, folder)) return true;  // even if it comes back
+    if (!is_within(place, directory)) return true;  // even if it comes back
     text.remove_prefix(slash == std::string_view::npos ? text.size() : slash + 1);
   }
   return false;
@@ -74,9 +74,9 @@ std::string Hazards::danger_of(const std::string& path, const host::FileFacts& f
       if (link_leads_out(path)) return "a symbolic link out of the granted directory";
       return is_in_dot_git(path) ? "a symbolic link in a .git: git writes where it leads" : "";
     case host::FileType::fifo:
-      return folder_.special ? "" : "a FIFO: a program that opens it waits for another";
+      return directory_.special ? "" : "a FIFO: a program that opens it waits for another";
     case host::FileType::socket:
-      return folder_.special ? "" : "a socket";
+      return directory_.special ? "" : "a socket";
     case host::FileType::character:
     case host::FileType::block:
       return "a device";
@@ -99,10 +99,10 @@ std::string Hazards::danger_of_file(const host::FileFacts& facts) {
 bool Hazards::link_leads_out(const std::string& path) const {
   const auto text = files_.link_target(path);
   if (!text) return false;  // gone since
-  if (leads_out(path, *text, folder_.source)) return true;
+  if (leads_out(path, *text, directory_.source)) return true;
   // The path may lead through another link.
   const auto real = files_.canonical(path);
-  return real && !is_within(*real, folder_.source);
+  return real && !is_within(*real, directory_.source);
 }
 
 }  // namespace sbx::plan

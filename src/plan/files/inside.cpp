@@ -15,8 +15,8 @@ constexpr std::array<const char*, 6> kTopLevel = {"/bin",   "/sbin",  "/lib",
                                                   "/lib32", "/lib64", "/libx32"};
 
 /// A system directory at its own path: bound, or the link that a merged /usr has there.
-Status add_system_folder(const host::Host& host, const std::string& root, const char* place,
-                         const Origin& origin, std::vector<Mount>& steps, View& view) {
+Status add_system_directory(const host::Host& host, const std::string& root, const char* place,
+                            const Origin& origin, std::vector<Mount>& steps, View& view) {
   const std::string path = root + place;
   const auto facts = host.files->look(path);
   if (!facts) return {};  // a missing /lib32 is normal
@@ -58,15 +58,15 @@ Mount device_step(const Device& device) {
 constexpr std::array<const char*, 9> kMaskedFiles = {
     "/proc/keys",  "/proc/key-users",     "/proc/timer_list", "/proc/kallsyms",   "/proc/cmdline",
     "/proc/kcore", "/proc/sysrq-trigger", "/proc/kmsg",       "/proc/sched_debug"};
-constexpr std::array<const char*, 5> kMaskedFolders = {"/proc/fs", "/proc/irq", "/proc/bus",
-                                                       "/proc/acpi", "/proc/scsi"};
+constexpr std::array<const char*, 5> kMaskedDirectories = {"/proc/fs", "/proc/irq", "/proc/bus",
+                                                           "/proc/acpi", "/proc/scsi"};
 
 }  // namespace
 
 Result<std::vector<Mount>> system_steps(const host::Host& host, const std::string& system_root,
                                         const Origin& origin, View& view) {
   std::vector<Mount> steps;
-  SBX_TRY(add_system_folder(host, system_root, "/usr", origin, steps, view));
+  SBX_TRY(add_system_directory(host, system_root, "/usr", origin, steps, view));
   if (steps.empty())
     return fail(
         {.kind = ErrorKind::policy,
@@ -75,7 +75,7 @@ Result<std::vector<Mount>> system_steps(const host::Host& host, const std::strin
          .origin = origin,
          .hint = "filesystem.system is \"host\" or a directory that holds a root file system"});
   for (const char* place : kTopLevel)
-    SBX_TRY(add_system_folder(host, system_root, place, origin, steps, view));
+    SBX_TRY(add_system_directory(host, system_root, place, origin, steps, view));
   return steps;
 }
 
@@ -83,7 +83,8 @@ std::vector<Mount> kernel_steps(bool interactive) {
   std::vector<Mount> steps;
   steps.push_back(plain_step(mount::Proc{}, "/proc"));
   for (const char* path : kMaskedFiles) steps.push_back(plain_step(mount::MaskFile{}, path));
-  for (const char* path : kMaskedFolders) steps.push_back(plain_step(mount::MaskFolder{}, path));
+  for (const char* path : kMaskedDirectories)
+    steps.push_back(plain_step(mount::MaskDirectory{}, path));
   steps.push_back(plain_step(mount::ReadOnly{}, "/proc/sys"));
   steps.back().read_only = true;
 

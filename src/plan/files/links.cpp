@@ -98,20 +98,20 @@ class Keeping {
 
   /// A copy needs its directories too.
   bool take(const Linked& file, std::span<const Name> names) {
-    std::set<std::string_view> folders;
-    std::set<std::string_view>& known = folders_[names.front().shown];
+    std::set<std::string_view> directories;
+    std::set<std::string_view>& known = directories_[names.front().shown];
     for (const Name& name : names)
       for (std::string_view path = name.linked->path; path.contains('/');) {
         path = path.substr(0, path.rfind('/'));
-        if (known.contains(path) || !folders.insert(path).second) break;
+        if (known.contains(path) || !directories.insert(path).second) break;
       }
     const std::uint64_t bytes = std::max(file.stored, kPage);
-    const std::uint64_t made = names.size() + folders.size();
+    const std::uint64_t made = names.size() + directories.size();
     if (bounds_.files == 0 || bounds_.bytes < bytes || bounds_.names < made) return false;
     --bounds_.files;
     bounds_.bytes -= bytes;
     bounds_.names -= made;
-    known.merge(folders);
+    known.merge(directories);
     return true;
   }
 
@@ -119,7 +119,7 @@ class Keeping {
   LinkBounds bounds_;
   std::vector<Mount>& steps_;
   std::map<const Shown*, std::array<Lost, kReasons>> lost_;
-  std::map<const Shown*, std::set<std::string_view>> folders_;  ///< in which copies are made
+  std::map<const Shown*, std::set<std::string_view>> directories_;  ///< in which copies are made
 };
 
 std::vector<Name> visible_names(const std::vector<Shown>& shown, const std::vector<Mount>& steps,

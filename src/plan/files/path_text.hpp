@@ -6,10 +6,10 @@
 /// Paths as text; nothing here accesses files.
 namespace sbx::plan {
 
-/// `folder`/`name`; `name` alone if it is absolute.
-[[nodiscard]] inline std::string joined(std::string_view folder, std::string_view name) {
+/// `directory`/`name`; `name` alone if it is absolute.
+[[nodiscard]] inline std::string joined(std::string_view directory, std::string_view name) {
   if (name.starts_with('/')) return std::string(name);
-  std::string path(folder);
+  std::string path(directory);
   if (!path.ends_with('/')) path += '/';
   path += name;
   return path;
@@ -35,17 +35,18 @@ namespace sbx::plan {
   return text;
 }
 
-/// True for `folder` itself and everything below it. Both must be absolute and normalized.
-[[nodiscard]] inline bool is_within(std::string_view path, std::string_view folder) {
-  if (folder == "/") return path.starts_with('/');
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+/// True for `directory` itself and everything below it. Both must be absolute and normalized.
+[[nodiscard]] inline bool is_within(std::string_view path, std::string_view directory) {
+  if (directory == "/") return path.starts_with('/');
+  return path.starts_with(directory) &&
+         (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
-/// What follows `folder` in `path`, with its leading slash; empty if they are equal. Requires
+/// What follows `directory` in `path`, with its leading slash; empty if they are equal. Requires
 /// is_within(path, directory).
-[[nodiscard]] inline std::string_view below(std::string_view path, std::string_view folder) {
-  if (folder == "/") return path == "/" ? std::string_view() : path;
-  return path.substr(folder.size());
+[[nodiscard]] inline std::string_view below(std::string_view path, std::string_view directory) {
+  if (directory == "/") return path == "/" ? std::string_view() : path;
+  return path.substr(directory.size());
 }
 
 /// Number of components: 0 for "/".

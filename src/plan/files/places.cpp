@@ -240,20 +240,20 @@ void Placer::add_empty(const Grant& grant) {
 void Placer::add_step(const Grant& grant, Extent extent) {
   Mount step = bind_step(grant.source, grant.target, grant.facts);
   // The host's sockets can be reached through a bind but not through an overlay.
-  const bool is_folder = step.host_source()->is_folder;
-  const bool is_layered = is_folder && grant.access != Access::live && extent == Extent::alone;
-  step.read_only = grant.access == Access::read || (!is_folder && grant.access == Access::copy);
+  const bool is_directory = step.host_source()->is_directory;
+  const bool is_layered = is_directory && grant.access != Access::live && extent == Extent::alone;
+  step.read_only = grant.access == Access::read || (!is_directory && grant.access == Access::copy);
   step.as<mount::Bind>()->recursive = extent == Extent::with_submounts;
   step.special = grant.access != Access::live || grant.special;
   step.host_source()->needs_idmap =
-      host_.privileged && (is_folder || !step.read_only || !usable_by_others(grant));
+      host_.privileged && (is_directory || !step.read_only || !usable_by_others(grant));
   if (is_layered) step.payload = mount::Overlay{{.source = std::move(*step.host_source())}};
   step.origin = grant.origin;
   view_.add({.source = grant.source,
              .target = grant.target,
              .writable = !step.read_only,
              .live = grant.access == Access::live});
-  if (is_folder)
+  if (is_directory)
     shown_.push_back({.grant = grant, .step = places_.steps.size(), .layered = is_layered});
   places_.steps.push_back(std::move(step));
 }
@@ -380,7 +380,7 @@ Result<Places> Placer::place() {
   if (below_empty) places_.steps.push_back(directory_step(places_.working_directory));
   Guard guard(policy_, host_, view_, denials_, grants_,
               {places_.steps, places_.live, places_.degraded, places_.explanations,
-               places_.state_folders, places_.placeholders});
+               places_.state_directories, places_.placeholders});
   SBX_TRY(guard.run(shown_));
   seal_policy_files(guard);
   sort_by_depth(places_.steps);

@@ -13,10 +13,10 @@ namespace sbx::plan {
 struct Places {
   std::vector<Mount> steps;  ///< shallow to deep
   std::string working_directory;
-  std::vector<LiveFolder> live;
+  std::vector<LiveDirectory> live;
   std::vector<std::string> live_in_memory;
   std::vector<std::string> live_on_overlay;
-  std::vector<std::string> state_folders;
+  std::vector<std::string> state_directories;
   std::vector<PlannedPlaceholder> placeholders;
   std::vector<Degraded> degraded;
   std::vector<std::string> notes;

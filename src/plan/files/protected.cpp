@@ -23,7 +23,7 @@ struct GitName {
 struct ProtectedName {
   string_view name;
   string_view why;
-  string_view folder{};  ///< the name of the directory that holds it; empty: any
+  string_view directory{};  ///< the name of the directory that holds it; empty: any
 };
 
 /// What git only reads and writes. Everything else in a .git is protected: its versions add names
@@ -280,11 +280,11 @@ string_view reason_in_git(string_view folded) {
 }
 
 /// Below a directory of .git that holds data and other things: "info" and "worktrees/NAME".
-string_view reason_below_git(string_view folder, string_view name) {
-  const string_view outer = path_above(folder);
+string_view reason_below_git(string_view directory, string_view name) {
+  const string_view outer = path_above(directory);
   if (!is_dot_git(last_of(outer)) && !is_dot_git(last_of(path_above(outer)))) return {};
   const Folded folded(name);
-  if (is_dot_git(last_of(outer)) && Folded(last_of(folder)).text() == "info")
+  if (is_dot_git(last_of(outer)) && Folded(last_of(directory)).text() == "info")
     return folded.text() == "exclude" ? string_view() : reason_in_git(folded.text());
   if (is_dot_git(last_of(path_above(outer))) && Folded(last_of(outer)).text() == "worktrees")
     return is_git_data(folded.text()) ? string_view() : reason_in_git(folded.text());
@@ -336,12 +336,13 @@ bool is_dot_git(std::string_view name) {
                             Folded(name).text() == ".git");
 }
 
-bool holds_submodules(std::string_view folder, std::string_view name) {
-  return is_repository(path_above(folder), last_of(folder)) && Folded(name).text() == "modules";
+bool holds_submodules(std::string_view directory, std::string_view name) {
+  return is_repository(path_above(directory), last_of(directory)) &&
+         Folded(name).text() == "modules";
 }
 
 std::string_view reason_in_modules(std::span<const std::string> above, std::string_view name,
-                                   bool is_folder) {
+                                   bool is_directory) {
   const Folded folded(name);
   const auto is_data = [](const std::string& each) { return is_git_data(Folded(each).text()); };
   // The first name below modules is a submodule's, or begins it.
@@ -351,13 +352,13 @@ std::string_view reason_in_modules(std::span<const std::string> above, std::stri
                : reason_in_git(folded.text());
   const string_view why = reason_in_git(folded.text());
   const bool is_known = why != kOfGit.back().why && folded.text() != "modules";
-  const bool is_free = is_folder || is_git_data(folded.text()) || folded.text() == "exclude";
+  const bool is_free = is_directory || is_git_data(folded.text()) || folded.text() == "exclude";
   return is_known || !is_free ? why : string_view();
 }
 
-bool is_repository(std::string_view folder, std::string_view name) {
-  return is_dot_git(name) ||
-         (is_dot_git(last_of(path_above(folder))) && Folded(last_of(folder)).text() == "worktrees");
+bool is_repository(std::string_view directory, std::string_view name) {
+  return is_dot_git(name) || (is_dot_git(last_of(path_above(directory))) &&
+                              Folded(last_of(directory)).text() == "worktrees");
 }
 
 bool has_settings_name(std::string_view name) {
@@ -366,28 +367,29 @@ bool has_settings_name(std::string_view name) {
   return folded.text() == "config" || folded.text() == "config.worktree";
 }
 
-std::string_view reason_to_protect(std::string_view folder, std::string_view name) {
+std::string_view reason_to_protect(std::string_view directory, std::string_view name) {
   if (name.empty()) return {};
-  const std::string_view holder = last_of(folder);
+  const std::string_view holder = last_of(directory);
   if (is_dot_git(holder)) {
     const Folded folded(name);
     const bool is_mixed = folded.text() == "info" || folded.text() == "worktrees";
     return is_mixed || is_git_data(folded.text()) ? std::string_view()
                                                   : reason_in_git(folded.text());
   }
-  if (const auto why = reason_below_git(folder, name); !why.empty()) return why;
+  if (const auto why = reason_below_git(directory, name); !why.empty()) return why;
   if (!kBegins[static_cast<unsigned char>(name.front())] && !may_match_end(name)) return {};
   const Folded folded(name);
   for (const ProtectedName& rule : kRules)
     if (fits(folded.text(), rule.name) &&
-        (rule.folder.empty() || Folded(holder).text() == rule.folder))
+        (rule.directory.empty() || Folded(holder).text() == rule.directory))
       return rule.why;
   return {};
 }
 
-std::string_view reason_to_guard(std::string_view folder, std::string_view name, bool is_folder) {
-  const std::string_view why = reason_to_protect(folder, name);
-  return why.empty() && !is_folder && is_dot_git(name)
+std::string_view reason_to_guard(std::string_view directory, std::string_view name,
+                                 bool is_directory) {
+  const std::string_view why = reason_to_protect(directory, name);
+  return why.empty() && !is_directory && is_dot_git(name)
              ? "it leads git to another directory; git submodule update --init on the host makes "
                "that of a submodule"
              : why;
@@ -399,7 +401,7 @@ std::span<const Placeholder> placeholders() {
   static constexpr auto kPlaceholders = std::to_array<Placeholder>(
       {{.name = "commondir", .content = "././.\n"},
        {.name = "config.worktree", .content = "# made by sbx\n", .of_worktree = true},
-       {.name = "hooks", .is_folder = true}});
+       {.name = "hooks", .is_directory = true}});
   return kPlaceholders;
 }
 

@@ -10,29 +10,29 @@
 /// case of their letters doesn't count: on some file systems ".GIT/Hooks" is ".git/hooks".
 namespace sbx::plan {
 
-/// Why `name` in the directory `folder` (a path, of which the last names count) is protected:
+/// Why `name` in the directory `directory` (a path, of which the last names count) is protected:
 /// ".git/hooks", ".envrc",
 /// ".vscode". Empty if it isn't.
-[[nodiscard]] std::string_view reason_to_protect(std::string_view folder, std::string_view name);
+[[nodiscard]] std::string_view reason_to_protect(std::string_view directory, std::string_view name);
 
 /// The same, and a ".git" that is no directory: such a file or link directs git to a repository,
 /// and to hooks, that somebody else chose.
-[[nodiscard]] std::string_view reason_to_guard(std::string_view folder, std::string_view name,
-                                               bool is_folder);
+[[nodiscard]] std::string_view reason_to_guard(std::string_view directory, std::string_view name,
+                                               bool is_directory);
 
 /// ".git/modules", or that of a worktree, ".git/worktrees/NAME/modules"; in letters of any case.
-[[nodiscard]] bool holds_submodules(std::string_view folder, std::string_view name);
+[[nodiscard]] bool holds_submodules(std::string_view directory, std::string_view name);
 /// Why a name below .git/modules is protected, for what leaves a sandbox: live grants seal all of
 /// .git/modules. `above`: the names between "modules" and this one. A submodule may have any name,
 /// also one with slashes, so what git would take settings, hooks or other directories from is
 /// protected wherever it stands. Empty if it isn't.
 [[nodiscard]] std::string_view reason_in_modules(std::span<const std::string> above,
-                                                 std::string_view name, bool is_folder);
+                                                 std::string_view name, bool is_directory);
 
 /// ".git", in letters of any case.
 [[nodiscard]] bool is_dot_git(std::string_view name);
 /// A directory from which git takes what to do: .git itself, or .git/worktrees/NAME.
-[[nodiscard]] bool is_repository(std::string_view folder, std::string_view name);
+[[nodiscard]] bool is_repository(std::string_view directory, std::string_view name);
 /// "config" or "config.worktree", in letters of any case.
 [[nodiscard]] bool has_settings_name(std::string_view name);
 
@@ -41,7 +41,7 @@ namespace sbx::plan {
 struct Placeholder {
   std::string_view name;
   std::string_view content{};  ///< of a file
-  bool is_folder = false;
+  bool is_directory = false;
   bool of_worktree = false;  ///< in .git/worktrees/NAME too
 };
 [[nodiscard]] std::span<const Placeholder> placeholders();

@@ -22,18 +22,18 @@ class Seeds {
     if (host_.home.empty() || !is_within(seed.value, host_.home) || seed.value == host_.home)
       return refuse("seed-outside-home", "'" + seed.value + "' does not lie below the home",
                     seed.origin);
-    const std::string folder = parent_of(seed.value);
+    const std::string directory = parent_of(seed.value);
     const std::string_view pattern = base_name(seed.value);
     const std::size_t star = pattern.find('*');
     if (star == std::string_view::npos) return copy(seed.value, seed.origin);
-    const auto entries = host_.files->list(folder);
+    const auto entries = host_.files->list(directory);
     if (!entries) return {};
     const std::string_view head = pattern.substr(0, star);
     const std::string_view tail = pattern.substr(star + 1);
     for (const host::Entry& entry : *entries)
       if (entry.name.size() >= head.size() + tail.size() && entry.name.starts_with(head) &&
           entry.name.ends_with(tail))
-        SBX_TRY(copy(joined(folder, entry.name), seed.origin));
+        SBX_TRY(copy(joined(directory, entry.name), seed.origin));
     return {};
   }
 

@@ -61,15 +61,15 @@ const Cover* View::over(const std::string& inside_path) const {
 
 Mount bind_step(const std::string& source, const std::string& target,
                 const host::FileFacts& facts) {
-  const bool is_folder = facts.type == host::FileType::directory;
+  const bool is_directory = facts.type == host::FileType::directory;
   return {.target = target,
           .payload = mount::Bind{.source = {.path = source,
                                             .device = facts.device,
                                             .inode = facts.inode,
-                                            .is_folder = is_folder,
+                                            .is_directory = is_directory,
                                             .owner_uid = facts.uid,
                                             .owner_gid = facts.gid},
-                                 .recursive = is_folder}};
+                                 .recursive = is_directory}};
 }
 
 Mount directory_step(std::string target, mode_t mode) {

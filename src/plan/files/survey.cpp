@@ -11,7 +11,7 @@ namespace {
 constexpr uid_t kMappedIds = 65'536;
 constexpr std::uint64_t kBetweenCalls = 1024;  // entries
 
-std::unexpected<Error> too_many(const std::string& folder,
+std::unexpected<Error> too_many(const std::string& directory,
                                 const policy::Sourced<std::uint64_t>& most, const Origin& origin) {
   // Nobody can edit a built-in policy.
   const bool is_in_file = most.origin.layer == Layer::file;
@@ -20,15 +20,15 @@ std::unexpected<Error> too_many(const std::string& folder,
                  : "--set filesystem.scan=" + std::to_string(2 * most.value) + " raises it";
   return fail({.kind = ErrorKind::policy,
                .code = "too-many-entries",
-               .message = "'" + folder + "' holds more than " + std::to_string(most.value) +
+               .message = "'" + directory + "' holds more than " + std::to_string(most.value) +
                           " entries, too many to look for what must stay hidden",
                .origin = origin,
                .hint = raise + ", or grant a smaller directory"});
 }
 
-bool is_below_git(std::string_view folder) {
-  for (; !folder.empty(); folder = folder.substr(0, folder.rfind('/')))
-    if (is_dot_git(base_name(folder))) return true;
+bool is_below_git(std::string_view directory) {
+  for (; !directory.empty(); directory = directory.substr(0, directory.rfind('/')))
+    if (is_dot_git(base_name(directory))) return true;
   return false;
 }
 
@@ -43,7 +43,7 @@ class Surveyor {
     if (is_repository(parent_of(grant_.source), base_name(grant_.source)))
       found_.repositories.emplace_back();
     const host::Visit visit = [this](const host::Seen& seen) { return look(seen); };
-    const host::Shut shut = [this](const std::string& folder) { closed(folder); };
+    const host::Shut shut = [this](const std::string& directory) { closed(directory); };
     auto walked = host_.files->walk(grant_.source, visit, shut);
     if (host_.on_walk) host_.on_walk(grant_.source, 0);
     if (!walked) {
@@ -69,8 +69,8 @@ class Surveyor {
     if (++found_.entries > most_.value) return host::Walk::end;
     if (found_.entries % kBetweenCalls == 0 && host_.on_walk)
       host_.on_walk(grant_.source, found_.entries);
-    const bool is_folder = seen.facts.type == host::FileType::directory;
-    const std::string_view above = absolute(seen.folder);
+    const bool is_directory = seen.facts.type == host::FileType::directory;
+    const std::string_view above = absolute(seen.directory);
     if (denials_.hides(above, seen.name) != nullptr) {
       hide(path_of(seen), seen.facts);
       return host::Walk::past;
@@ -79,7 +79,7 @@ class Surveyor {
     found_.bytes += seen.facts.stored;
     if (found_.foreign.empty() && !has_ids_inside(host_, grant_.facts, seen.facts))
       found_.foreign = path_of(seen);
-    if (!is_folder && seen.facts.links > 1 && seen.facts.type == host::FileType::regular)
+    if (!is_directory && seen.facts.links > 1 && seen.facts.type == host::FileType::regular)
       note_linked(seen);
     if (seen.facts.type == host::FileType::socket) found_.sockets.push_back(path_of(seen));
     note_special(seen);
@@ -98,14 +98,15 @@ class Surveyor {
   }
 
   void note_special(const host::Seen& seen) {
-    const std::string_view folder = absolute(seen.folder);
-    const bool is_folder = seen.facts.type == host::FileType::directory;
-    if (!reason_to_guard(folder, seen.name, is_folder).empty())
+    const std::string_view directory = absolute(seen.directory);
+    const bool is_directory = seen.facts.type == host::FileType::directory;
+    if (!reason_to_guard(directory, seen.name, is_directory).empty())
       found_.protected_.push_back(path_of(seen));
-    if (is_folder && is_repository(folder, seen.name)) found_.repositories.push_back(path_of(seen));
+    if (is_directory && is_repository(directory, seen.name))
+      found_.repositories.push_back(path_of(seen));
     const bool is_text =
         seen.facts.type == host::FileType::regular || seen.facts.type == host::FileType::symlink;
-    if (is_text && has_settings_name(seen.name) && is_below_git(folder))
+    if (is_text && has_settings_name(seen.name) && is_below_git(directory))
       found_.git_settings.push_back(path_of(seen));
   }
 
@@ -113,39 +114,39 @@ class Surveyor {
     if (facts.type == host::FileType::regular && facts.links > 1)
       found_.hidden_files.push_back({facts.device, facts.inode});
     found_.hidden.push_back({.path = std::move(path),
-                             .is_folder = facts.type == host::FileType::directory,
+                             .is_directory = facts.type == host::FileType::directory,
                              .is_link = facts.type == host::FileType::symlink});
   }
 
-  void closed(const std::string& folder) {
-    if (folder.empty()) {
+  void closed(const std::string& directory) {
+    if (directory.empty()) {
       top_is_closed_ = true;
       return;
     }
-    const std::string place = joined(grant_.source, folder);
+    const std::string place = joined(grant_.source, directory);
     const auto facts = host_.files->look(place);
     if (!facts || facts->type != host::FileType::directory) return;
-    if (facts->uid == host_.uid) return hide(folder, *facts);
+    if (facts->uid == host_.uid) return hide(directory, *facts);
     if (denials_.empty() || !host_.files->may_execute(place)) return;
     for (const std::string& name : denials_.names_anywhere())
       if (const auto inner = host_.files->look(joined(place, name)))
-        hide(folder + "/" + name, *inner);
-    if (denials_.needs_lists()) found_.half_hidden.push_back(folder);
+        hide(directory + "/" + name, *inner);
+    if (denials_.needs_lists()) found_.half_hidden.push_back(directory);
   }
 
   static std::string path_of(const host::Seen& seen) {
-    if (seen.folder.empty()) return std::string(seen.name);
-    std::string path(seen.folder);
+    if (seen.directory.empty()) return std::string(seen.name);
+    std::string path(seen.directory);
     path += '/';
     path += seen.name;
     return path;
   }
 
   /// Names come directory by directory, so the prefix is built once for each.
-  std::string_view absolute(std::string_view folder) {
-    if (folder != last_folder_ || last_absolute_.empty()) {
-      last_folder_ = folder;
-      last_absolute_ = folder.empty() ? grant_.source : joined(grant_.source, folder);
+  std::string_view absolute(std::string_view directory) {
+    if (directory != last_directory_ || last_absolute_.empty()) {
+      last_directory_ = directory;
+      last_absolute_ = directory.empty() ? grant_.source : joined(grant_.source, directory);
     }
     return last_absolute_;
   }
@@ -156,17 +157,17 @@ class Surveyor {
   const policy::Sourced<std::uint64_t>& most_;
   Survey found_;
   bool top_is_closed_ = false;
-  std::string last_folder_;
+  std::string last_directory_;
   std::string last_absolute_;
 };
 
 }  // namespace
 
-bool has_ids_inside(const host::Host& host, const host::FileFacts& folder,
+bool has_ids_inside(const host::Host& host, const host::FileFacts& directory,
                     const host::FileFacts& file) {
   if (!host.privileged) return file.uid == host.uid && file.gid == host.gid;
-  return (file.uid < kMappedIds || file.uid == folder.uid) &&
-         (file.gid < kMappedIds || file.gid == folder.gid);
+  return (file.uid < kMappedIds || file.uid == directory.uid) &&
+         (file.gid < kMappedIds || file.gid == directory.gid);
 }
 
 Result<Survey> survey(const host::Host& host, const Grant& grant, const DenyRules& denials,

@@ -15,7 +15,7 @@ namespace sbx::plan {
 /// A name below the surveyed directory, relative to it.
 struct Hidden {
   std::string path;
-  bool is_folder = false;
+  bool is_directory = false;
   bool is_link = false;
   bool is_there = true;
 };
@@ -66,7 +66,7 @@ struct Shown {
 
 /// True if files of that owner and group can be changed through a copy-on-write view of a
 /// directory.
-[[nodiscard]] bool has_ids_inside(const host::Host& host, const host::FileFacts& folder,
+[[nodiscard]] bool has_ids_inside(const host::Host& host, const host::FileFacts& directory,
                                   const host::FileFacts& file);
 
 }  // namespace sbx::plan

@@ -24,25 +24,27 @@ Access access_of(policy::WorkspaceMode mode) {
 }
 
 /// An empty directory in its place would hide files that programs need.
-bool is_needed(const std::string& folder) {
-  if (is_within(folder, "/usr/src")) return false;  // container images keep applications there
-  return is_within(folder, "/usr") || is_within(folder, "/bin") || is_within(folder, "/sbin") ||
-         is_within(folder, "/lib") || is_within(folder, "/lib64");
+bool is_needed(const std::string& directory) {
+  if (is_within(directory, "/usr/src")) return false;  // container images keep applications there
+  return is_within(directory, "/usr") || is_within(directory, "/bin") ||
+         is_within(directory, "/sbin") || is_within(directory, "/lib") ||
+         is_within(directory, "/lib64");
 }
 
 /// Why a directory can't be the workspace; empty if it can.
-std::string unfit(const host::Host& host, const std::string& folder, policy::WorkspaceMode mode) {
-  if (folder == "/") return "the root directory";
-  if (folder == "/tmp") return "the shared temporary directory";
+std::string unfit(const host::Host& host, const std::string& directory,
+                  policy::WorkspaceMode mode) {
+  if (directory == "/") return "the root directory";
+  if (directory == "/tmp") return "the shared temporary directory";
   if (!host.home.empty()) {
     const auto canonical = host.files->canonical(host.home);
     const std::string& home = canonical ? *canonical : host.home;
-    if (folder == home) return "the home directory";
-    if (is_within(home, folder)) return "above the home directory";
+    if (directory == home) return "the home directory";
+    if (is_within(home, directory)) return "above the home directory";
   }
-  if (is_within(kHome, folder)) return "where the sandbox has its home directory";
-  if (is_forbidden(folder) || folder == "/etc" ||
-      (mode == policy::WorkspaceMode::empty && is_needed(folder)))
+  if (is_within(kHome, directory)) return "where the sandbox has its home directory";
+  if (is_forbidden(directory) || directory == "/etc" ||
+      (mode == policy::WorkspaceMode::empty && is_needed(directory)))
     return "a system directory";
   return {};
 }
@@ -83,39 +85,39 @@ WorkspaceChoice fallback(const Origin& origin, std::string note) {
 /// workspace.
 WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspace& workspace,
                                   const DenyRules& denials) {
-  const std::string& folder = host.working_directory;
+  const std::string& directory = host.working_directory;
   std::string reason;
-  if (folder.empty() || !host.files->may_read(folder))
+  if (directory.empty() || !host.files->may_read(directory))
     reason = "it can't be read";
-  else if (const std::string why = unfit(host, folder, workspace.mode.value); !why.empty())
+  else if (const std::string why = unfit(host, directory, workspace.mode.value); !why.empty())
     reason = why;
-  else if (const DenyRule* rule = denials.covers(folder))
+  else if (const DenyRule* rule = denials.covers(directory))
     reason = "hidden by " + describe(*rule);
-  const auto facts = host.files->look(folder);
+  const auto facts = host.files->look(directory);
   if (reason.empty() && !facts) reason = "it can't be read";
   if (!reason.empty())
     return fallback(workspace.source.origin,
-                    (folder.empty() ? "the working directory" : "'" + folder + "'") +
+                    (directory.empty() ? "the working directory" : "'" + directory + "'") +
                         " can't be used as the workspace (" + reason + "); running in an empty " +
                         kFallbackWorkspace + "; --workspace DIR chooses another");
   return {.grant = {.access = access_of(workspace.mode.value),
-                    .source = folder,
-                    .target = folder,
+                    .source = directory,
+                    .target = directory,
                     .facts = *facts,
                     .origin = workspace.mode.origin},
-          .working_directory = folder,
+          .working_directory = directory,
           .note = {}};
 }
 
 /// A user who names a directory means to show it; a policy written before knows nothing of it.
-Status check_mode(const policy::Workspace& workspace, const std::string& folder) {
+Status check_mode(const policy::Workspace& workspace, const std::string& directory) {
   if (workspace.mode.value != policy::WorkspaceMode::empty ||
       workspace.mode.origin.layer >= workspace.source.origin.layer)
     return {};
   const bool typed = workspace.source.origin.layer == Layer::command_line;
   return fail({.kind = ErrorKind::policy,
                .code = "no-workspace-mode",
-               .message = "'" + folder + "' is named as the workspace, and " +
+               .message = "'" + directory + "' is named as the workspace, and " +
                           workspace.mode.origin.text() +
                           " leaves it empty: the program would see none of its files",
                .origin = workspace.source.origin,
@@ -143,28 +145,28 @@ Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::W
                  .hint = "name a directory of the project"});
   };
   const std::string written = SBX_TRY(written_path(host, workspace.source));
-  auto folder = host.files->canonical(written);
-  if (!folder)
+  auto directory = host.files->canonical(written);
+  if (!directory)
     return refuse("missing-workspace", "cannot use the workspace '" + written + "'",
-                  folder.error().errno_value);
-  const host::FileFacts facts = SBX_TRY(host.files->look(*folder));
+                  directory.error().errno_value);
+  const host::FileFacts facts = SBX_TRY(host.files->look(*directory));
   if (facts.type != host::FileType::directory)
     return refuse("unfit-workspace", "the workspace '" + written + "' is not a directory");
-  if (const std::string why = unfit(host, *folder, workspace.mode.value); !why.empty())
-    return refuse("unfit-workspace", "'" + *folder + "' can't be the workspace: it is " + why);
-  if (const DenyRule* rule = denials.covers(*folder))
+  if (const std::string why = unfit(host, *directory, workspace.mode.value); !why.empty())
+    return refuse("unfit-workspace", "'" + *directory + "' can't be the workspace: it is " + why);
+  if (const DenyRule* rule = denials.covers(*directory))
     return denied_grant("use the workspace '" + written + "'", *rule, workspace.source.origin);
-  if (!host.files->may_read(*folder))
-    return refuse("unfit-workspace", "cannot read the workspace '" + *folder + "'", EACCES);
-  SBX_TRY(check_mode(workspace, *folder));
+  if (!host.files->may_read(*directory))
+    return refuse("unfit-workspace", "cannot read the workspace '" + *directory + "'", EACCES);
+  SBX_TRY(check_mode(workspace, *directory));
   WorkspaceChoice choice{.grant = {.access = access_of(workspace.mode.value),
-                                   .source = *folder,
-                                   .target = *folder,
+                                   .source = *directory,
+                                   .target = *directory,
                                    .facts = facts,
                                    .origin = workspace.source.origin},
-                         .working_directory = *folder,
+                         .working_directory = *directory,
                          .note = {}};
-  if (!host.working_directory.empty() && is_within(host.working_directory, *folder))
+  if (!host.working_directory.empty() && is_within(host.working_directory, *directory))
     choice.working_directory = host.working_directory;
   return choice;
 }

@@ -79,12 +79,12 @@ bool applies(std::string_view entry, std::string_view head) {
 }
 
 bool has_interpreter(std::string_view head, const host::Files& files) {
-  const std::string folder = "/proc/sys/fs/binfmt_misc";
+  const std::string directory = "/proc/sys/fs/binfmt_misc";
   constexpr std::size_t kEntryLimit = 4096;
-  const auto entries = files.list(folder);
+  const auto entries = files.list(directory);
   return entries && std::ranges::any_of(*entries, [&](const host::Entry& entry) {
            if (entry.name == "register" || entry.name == "status") return false;
-           const auto text = files.read_head(folder + "/" + entry.name, kEntryLimit);
+           const auto text = files.read_head(directory + "/" + entry.name, kEntryLimit);
            return text && applies(*text, head);
          });
 }

@@ -43,9 +43,9 @@ std::string home_key(std::string_view text) {
 
 std::string environment_of(const host::Files& files, const std::string& path) {
   if (!is_python_name(base_name(path))) return {};
-  const std::string folder = parent_of(parent_of(path));
-  const auto facts = files.look(joined(folder, "pyvenv.cfg"));
-  return facts && facts->type == host::FileType::regular ? folder : std::string();
+  const std::string directory = parent_of(parent_of(path));
+  const auto facts = files.look(joined(directory, "pyvenv.cfg"));
+  return facts && facts->type == host::FileType::regular ? directory : std::string();
 }
 
 Exposure::Exposure(const host::Host& host, const Lookup& lookup, View& view,
@@ -111,12 +111,12 @@ Status Exposure::show_own_parts(const std::string& prefix, const std::string& re
 
 Result<std::string> Exposure::show_interpreter(const std::string& real) {
   if (!view_.inside(real).empty()) return std::string();
-  const std::string folder = parent_of(real);
-  if (base_name(folder) != "bin") {
+  const std::string directory = parent_of(real);
+  if (base_name(directory) != "bin") {
     SBX_TRY(show_file(real));
     return std::string();
   }
-  std::string prefix = parent_of(folder);
+  std::string prefix = parent_of(directory);
   if (is_private_prefix(prefix)) {
     SBX_TRY(show_own_parts(prefix, real));
     explanations_.push_back("of '" + prefix + "' only '" + real +
@@ -131,12 +131,12 @@ Result<std::string> Exposure::show_interpreter(const std::string& real) {
   return prefix;
 }
 
-Status Exposure::show_environment(const std::string& folder, const std::string& python) {
-  const std::string configuration = joined(folder, "pyvenv.cfg");
+Status Exposure::show_environment(const std::string& directory, const std::string& python) {
+  const std::string configuration = joined(directory, "pyvenv.cfg");
   if (view_.inside(configuration).empty()) {
-    SBX_TRY(show_parts(folder));
+    SBX_TRY(show_parts(directory));
     SBX_TRY(show_file(configuration));
-    explanations_.push_back("the virtual environment '" + folder + "' is shown, read-only");
+    explanations_.push_back("the virtual environment '" + directory + "' is shown, read-only");
   }
   const std::string real = SBX_TRY(lookup_.real(python));
   SBX_TRY(show_interpreter(real));

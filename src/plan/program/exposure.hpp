@@ -22,7 +22,7 @@ class Exposure {
   /// already visible.
   Result<std::string> show_interpreter(const std::string& real);
   /// The parts of a virtual environment that its programs read, and its interpreter.
-  Status show_environment(const std::string& folder, const std::string& python);
+  Status show_environment(const std::string& directory, const std::string& python);
   /// The links between `path` and its file, unless they are already visible.
   Status show_links(const std::string& path);
 

@@ -35,8 +35,8 @@ std::unexpected<Error> foreign(const std::string& path, const std::string& built
 
 /// Keeps the last component unresolved: a virtual environment's python is a link, and python
 /// recognises the environment by it.
-Result<std::string> with_real_folder(const Lookup& lookup, const std::string& path,
-                                     const std::string& real) {
+Result<std::string> with_real_directory(const Lookup& lookup, const std::string& path,
+                                        const std::string& real) {
   if (path == real) return path;
   return joined(SBX_TRY(lookup.real(parent_of(path))), base_name(path));
 }
@@ -70,7 +70,7 @@ Result<Launch> Launcher::binary(const Unshimmed& found, const std::string& name)
   Launch launch;
   launch.real = found.real;
   launch.interpreter.reason = found.reason;
-  const std::string path = SBX_TRY(with_real_folder(lookup_, found.path, found.real));
+  const std::string path = SBX_TRY(with_real_directory(lookup_, found.path, found.real));
   const bool interpreter = is_interpreter(path, found.real) || !found.reason.empty();
   const Cover* over = view_.over(path);
   const bool in_system = over != nullptr && over->system;
@@ -126,7 +126,7 @@ Result<Launch> Launcher::program(const std::string& path, const std::string& nam
   // A version manager's tool brings the directories of its own prefix.
   if (is_interpreter_name(base_name(real)) || !found.reason.empty())
     SBX_TRY(exposure_.show_interpreter(real));
-  std::string shown = view_.inside(SBX_TRY(with_real_folder(lookup_, found.path, real)));
+  std::string shown = view_.inside(SBX_TRY(with_real_directory(lookup_, found.path, real)));
   if (shown.empty()) shown = SBX_TRY(exposure_.show_file(real));
   launch.words.push_back(shown);
   launch.shown = std::move(shown);

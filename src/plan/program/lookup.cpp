@@ -111,9 +111,9 @@ bool Lookup::is_python_program(const std::string& path) const {
 std::optional<std::string> Lookup::find_beyond(std::string_view name,
                                                std::string_view left_out) const {
   if (name.empty() || name.contains('/')) return std::nullopt;
-  for (const std::string& folder : path_) {
-    if (folder == left_out) continue;
-    std::string path = joined(folder, name);
+  for (const std::string& directory : path_) {
+    if (directory == left_out) continue;
+    std::string path = joined(directory, name);
     if (is_executable_file(path)) return path;
   }
   return std::nullopt;
@@ -126,7 +126,7 @@ bool Lookup::is_executable_file(const std::string& path) const {
   return facts && facts->type == host::FileType::regular;
 }
 
-bool Lookup::is_folder(const std::string& path) const {
+bool Lookup::is_directory(const std::string& path) const {
   const auto target = real(path);
   if (!target) return false;
   const auto facts = files_.look(*target);
@@ -139,15 +139,15 @@ std::string Lookup::similar(std::string_view name) const {
   constexpr std::size_t kMost = 2;
   std::string best;
   std::size_t least = std::min(name.size() / 3, kMost) + 1;
-  for (const std::string& folder : path_) {
-    const auto entries = files_.list(folder);
+  for (const std::string& directory : path_) {
+    const auto entries = files_.list(directory);
     if (!entries) continue;
     for (const host::Entry& entry : *entries) {
       if (!entry.name.starts_with(name.front())) continue;
       const std::size_t lengths[] = {entry.name.size(), name.size()};
       if (std::max(lengths[0], lengths[1]) - std::min(lengths[0], lengths[1]) >= least) continue;
       const std::size_t distance = path_edit_distance(name, entry.name);
-      if (distance >= least || !is_executable_file(joined(folder, entry.name))) continue;
+      if (distance >= least || !is_executable_file(joined(directory, entry.name))) continue;
       least = distance;
       best = entry.name;
     }

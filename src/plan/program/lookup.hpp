@@ -22,9 +22,10 @@ class Lookup {
   Lookup(const host::Files& files, std::string root, std::vector<std::string> path)
       : files_(files), root_(std::move(root)), path_(std::move(path)) {}
 
-  /// Searches `folder` first for python, for programs that the search path lacks, and for programs
-  /// that are Python scripts in `folder` too. So a project can't shadow the caller's `git`.
-  void prefer_for_python(std::string folder) { environment_ = std::move(folder); }
+  /// Searches `directory` first for python, for programs that the search path lacks, and for
+  /// programs that are Python scripts in `directory` too. So a project can't shadow the caller's
+  /// `git`.
+  void prefer_for_python(std::string directory) { environment_ = std::move(directory); }
 
   [[nodiscard]] const host::Files& files() const { return files_; }
   [[nodiscard]] const std::vector<std::string>& path() const { return path_; }
@@ -42,7 +43,7 @@ class Lookup {
   [[nodiscard]] std::optional<std::string> find_beyond(std::string_view name,
                                                        std::string_view left_out) const;
   [[nodiscard]] bool is_executable_file(const std::string& path) const;
-  [[nodiscard]] bool is_folder(const std::string& path) const;
+  [[nodiscard]] bool is_directory(const std::string& path) const;
   [[nodiscard]] bool has_search_path() const { return !path_.empty(); }
   /// The most similar name on the search path; empty if none is similar.
   [[nodiscard]] std::string similar(std::string_view name) const;

@@ -13,8 +13,8 @@ struct Program {
   std::vector<std::string> command;  ///< argv
   std::string executable;            ///< inside
   InterpreterFacts interpreter;
-  std::vector<Mount> steps;              ///< what the program needs and is not yet visible
-  std::vector<std::string> bin_folders;  ///< inside; go in front of PATH
+  std::vector<Mount> steps;                  ///< what the program needs and is not yet visible
+  std::vector<std::string> bin_directories;  ///< inside; go in front of PATH
   std::vector<std::string> explanations;
   std::vector<std::string> notes;  ///< lines for stderr
 };

@@ -21,14 +21,14 @@ class Search {
   Search(const host::Host& host, const Lookup& lookup, const View& view)
       : host_(host), lookup_(lookup), view_(view) {}
 
-  [[nodiscard]] std::optional<ProjectEnvironment> from(std::string folder) const {
-    for (; is_of_workspace(folder); folder = parent_of(folder)) {
-      const std::string place = joined(folder, kName);
+  [[nodiscard]] std::optional<ProjectEnvironment> from(std::string directory) const {
+    for (; is_of_workspace(directory); directory = parent_of(directory)) {
+      const std::string place = joined(directory, kName);
       if (!lookup_.files().look(joined(place, "pyvenv.cfg"))) continue;
       const std::string why = objection(place);
-      if (why.empty()) return ProjectEnvironment{.folder = place, .note = {}};
+      if (why.empty()) return ProjectEnvironment{.directory = place, .note = {}};
       return ProjectEnvironment{
-          .folder = {},
+          .directory = {},
           .note = "'" + place + "' is not used: " + why + "; --venv '" + place + "' uses it"};
     }
     return std::nullopt;
@@ -36,9 +36,9 @@ class Search {
 
  private:
   /// The directory is shown at its host path, and not as a part of the system.
-  [[nodiscard]] bool is_of_workspace(const std::string& folder) const {
-    if (folder == "/" || folder.empty() || view_.inside(folder) != folder) return false;
-    const Cover* over = view_.over(folder);
+  [[nodiscard]] bool is_of_workspace(const std::string& directory) const {
+    if (directory == "/" || directory.empty() || view_.inside(directory) != directory) return false;
+    const Cover* over = view_.over(directory);
     return over != nullptr && !over->source.empty() && !over->system;
   }
 

@@ -12,8 +12,8 @@ namespace sbx::plan {
 
 /// A directory that is searched before the caller's PATH.
 struct ProjectEnvironment {
-  std::string folder;  ///< canonical, on the host; empty: not used
-  std::string note;    ///< why it isn't used, for stderr
+  std::string directory;  ///< canonical, on the host; empty: not used
+  std::string note;       ///< why it isn't used, for stderr
 };
 
 /// Looks for `.venv` in the directory of the script, then in the parents, as far up as the

@@ -68,17 +68,17 @@ Found read_rustup(const std::string& path, const Lookup& lookup, const ShimConte
   const Choice choice = rust_toolchain(home, lookup, context);
   for (const std::string& toolchain : choice.versions) {
     if (!is_version_name(toolchain)) continue;
-    std::vector<std::string> folders = {toolchain};
+    std::vector<std::string> directories = {toolchain};
     // "stable" abbreviates stable-x86_64-unknown-linux-gnu.
     if (const auto entries = lookup.files().list(home + "/toolchains"))
       for (const host::Entry& entry : *entries)
-        if (entry.name.starts_with(toolchain + "-")) folders.push_back(entry.name);
-    for (const std::string& folder : folders) {
+        if (entry.name.starts_with(toolchain + "-")) directories.push_back(entry.name);
+    for (const std::string& directory : directories) {
       std::string program = home;
-      program.append("/toolchains/").append(folder).append("/bin/").append(name);
+      program.append("/toolchains/").append(directory).append("/bin/").append(name);
       if (lookup.is_executable_file(program))
         return ShimTarget{std::move(program),
-                          "proxy of rustup, toolchain " + folder + " of " + choice.where};
+                          "proxy of rustup, toolchain " + directory + " of " + choice.where};
     }
   }
   return missing_version("rustup", name, choice);
@@ -218,12 +218,12 @@ std::vector<Tool> mise_tools(const std::string& data, const Lookup& lookup,
       name += "_VERSION";
       add_tool(tools, entry.name, split_words(variable(context, name), " "), name);
     }
-  for (std::string folder = context.working_directory; !folder.empty();
-       folder = folder == "/" ? "" : parent_of(folder))
+  for (std::string directory = context.working_directory; !directory.empty();
+       directory = directory == "/" ? "" : parent_of(directory))
     for (const char* name :
          {"mise.local.toml", ".mise.local.toml", "mise.toml", ".mise.toml", "mise/config.toml",
           ".mise/config.toml", ".config/mise.toml", ".config/mise/config.toml", ".tool-versions"})
-      add_tools_of_file(tools, joined(folder, name), lookup);
+      add_tools_of_file(tools, joined(directory, name), lookup);
   std::string settings = variable(context, "XDG_CONFIG_HOME");
   if (settings.empty()) settings = context.home + "/.config";
   add_tools_of_file(tools, settings + "/mise/config.toml", lookup);
@@ -239,9 +239,9 @@ std::optional<std::string> mise_program(const std::string& data, const Tool& too
   if (!is_version_name(version) || !is_version_name(tool.name)) return std::nullopt;
   std::string installs = data;
   installs.append("/installs/").append(tool.name);
-  const std::string folder = version_folder(installs, version, lookup.files());
+  const std::string directory = version_directory(installs, version, lookup.files());
   for (const char* part : {"/bin/", "/"}) {
-    std::string program = folder;
+    std::string program = directory;
     program.append(part).append(name);
     if (lookup.is_executable_file(program)) return program;
   }

@@ -1,7 +1,7 @@
 #include "plan/program/recipes.hpp"
 
 #include "base/random.hpp"
-#include "plan/program/build_folder.hpp"
+#include "plan/program/build_directory.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -47,7 +47,7 @@ std::vector<std::string> recipe_words(const Recipe& recipe, std::string_view lan
   return {"-c", std::move(script), std::string(language), compiler};
 }
 
-std::string build_folder_of(const std::vector<std::string>& command) {
+std::string build_directory_of(const std::vector<std::string>& command) {
   constexpr std::string_view kTmp = "build=/tmp/";
   if (command.size() < 4 || command[1] != "-c" || !command[2].starts_with(kBuild)) return {};
   std::string name = command[2].substr(kTmp.size(), kBuild.size() - kTmp.size() + kRandom);

@@ -42,16 +42,16 @@ std::vector<std::string> command_words(std::string_view command) {
 
 std::vector<std::string> search_path(const policy::Policy& policy, const host::Host& host,
                                      const std::string& system_root) {
-  std::vector<std::string> folders;
+  std::vector<std::string> directories;
   if (!policy.interpreters.venv.value.empty())
-    folders.push_back(joined(policy.interpreters.venv.value, "bin"));
+    directories.push_back(joined(policy.interpreters.venv.value, "bin"));
   if (system_root.empty()) {
-    folders.insert(folders.end(), host.path.begin(), host.path.end());
+    directories.insert(directories.end(), host.path.begin(), host.path.end());
   } else {
-    for (const char* folder : {"/usr/local/bin", "/usr/bin", "/bin"})
-      folders.push_back(system_root + folder);
+    for (const char* directory : {"/usr/local/bin", "/usr/bin", "/bin"})
+      directories.push_back(system_root + directory);
   }
-  return folders;
+  return directories;
 }
 
 Status Resolver::check_request() const {
@@ -74,17 +74,18 @@ Status Resolver::use_environment() {
   const auto& venv = policy_.interpreters.venv;
   if (venv.value.empty()) return {};
   const std::string python = joined(venv.value, "bin/python");
-  const auto folder = host_.files->canonical(joined(venv.value, "bin"));
-  const std::string path = folder ? joined(*folder, "python") : std::string();
-  if (!folder || !lookup_.is_executable_file(python) || environment_of(*host_.files, path).empty())
+  const auto directory = host_.files->canonical(joined(venv.value, "bin"));
+  const std::string path = directory ? joined(*directory, "python") : std::string();
+  if (!directory || !lookup_.is_executable_file(python) ||
+      environment_of(*host_.files, path).empty())
     return fail(
         {.kind = ErrorKind::policy,
          .code = "no-venv",
          .message = "'" + venv.value + "' is no virtual environment",
          .origin = venv.origin,
          .hint = "it has a pyvenv.cfg and bin/python; make one with `python3 -m venv DIR`"});
-  SBX_TRY(exposure_.show_environment(parent_of(*folder), path));
-  program_.bin_folders.push_back(view_.inside(*folder));
+  SBX_TRY(exposure_.show_environment(parent_of(*directory), path));
+  program_.bin_directories.push_back(view_.inside(*directory));
   return {};
 }
 
@@ -115,13 +116,14 @@ void Resolver::note_repository() {
 /// Noted only for a python program: no other uses the environment.
 void Resolver::note_project_environment() {
   if (!project_) return;
-  const bool uses = !project_->folder.empty() && program_.interpreter.prefix == project_->folder;
+  const bool uses =
+      !project_->directory.empty() && program_.interpreter.prefix == project_->directory;
   if (uses) {
-    program_.notes.push_back("using the virtual environment '" + project_->folder + "'");
-    const Cover* over = view_.over(project_->folder);
+    program_.notes.push_back("using the virtual environment '" + project_->directory + "'");
+    const Cover* over = view_.over(project_->directory);
     if (over != nullptr && over->live)
-      program_.steps.push_back(plain_step(mount::ReadOnly{}, project_->folder));
-  } else if (project_->folder.empty() && is_python_name(base_name(program_.executable))) {
+      program_.steps.push_back(plain_step(mount::ReadOnly{}, project_->directory));
+  } else if (project_->directory.empty() && is_python_name(base_name(program_.executable))) {
     program_.notes.push_back(project_->note);
   }
 }
@@ -171,8 +173,8 @@ void Resolver::finish(Launch launch, const std::vector<std::string>& more,
   program_.executable = std::move(launch.executable);
   program_.interpreter = std::move(launch.interpreter);
   if (!launch.bin.empty() &&
-      std::ranges::find(program_.bin_folders, launch.bin) == program_.bin_folders.end())
-    program_.bin_folders.insert(program_.bin_folders.begin(), std::move(launch.bin));
+      std::ranges::find(program_.bin_directories, launch.bin) == program_.bin_directories.end())
+    program_.bin_directories.insert(program_.bin_directories.begin(), std::move(launch.bin));
 }
 
 Result<Launch> Resolver::first_of(const std::vector<std::vector<std::string>>& commands,
@@ -355,7 +357,7 @@ Status Resolver::run_script(const std::string& typed, const std::string& real) {
 
 /// True if the typed name leads to the same file from the working directory inside.
 bool Resolver::works_as_typed(const std::string& typed, const std::string& real) const {
-  if (!typed.starts_with('/') && inside_folder_ != host_.working_directory) return false;
+  if (!typed.starts_with('/') && inside_directory_ != host_.working_directory) return false;
   if (view_.inside(real) != real) return false;
   // Textual resolution is right only for leading "..": the directory before a later one may not
   // exist inside.
@@ -402,7 +404,7 @@ Status Resolver::run_command(const std::string& name) {
                    .message = "'" + name + "' can't be reached",
                    .errno_value = real.error().errno_value});
     if (!real) return not_found("there is no file '" + name + "'", volume_hint(name));
-    if (lookup_.is_folder(*path))
+    if (lookup_.is_directory(*path))
       return fail({.kind = ErrorKind::not_executable,
                    .code = "not-executable",
                    .message = "'" + name + "' is a directory"});
@@ -415,7 +417,7 @@ Status Resolver::run_command(const std::string& name) {
   if (!path && !lookup_.has_search_path())
     return not_found("there is no command '" + name + "': PATH is not set",
                      "give the program's path, or set PATH");
-  if (!path && !request_.after_dashes && lookup_.is_folder(absolute(name)))
+  if (!path && !request_.after_dashes && lookup_.is_directory(absolute(name)))
     return fail({.kind = ErrorKind::not_executable,
                  .code = "not-executable",
                  .message = "'" + name + "' is a directory"});

@@ -25,15 +25,15 @@ class Resolver {
       : policy_(policy),
         host_(host),
         request_(request),
-        inside_folder_(working_directory),
+        inside_directory_(working_directory),
         view_(view),
         lookup_(*host.files, system_root, search_path(policy, host, system_root)),
         exposure_(host, lookup_, view, program_.steps, program_.explanations),
         launcher_(lookup_, {host.environment, host.working_directory, host.home}, view, exposure_) {
     if (!policy.interpreters.venv.value.empty() || !system_root.empty()) return;
     project_ = project_environment(host, request, lookup_, view);
-    if (project_ && !project_->folder.empty())
-      lookup_.prefer_for_python(joined(project_->folder, "bin"));
+    if (project_ && !project_->directory.empty())
+      lookup_.prefer_for_python(joined(project_->directory, "bin"));
   }
 
   /// Of a run.
@@ -73,7 +73,7 @@ class Resolver {
   const policy::Policy& policy_;
   const host::Host& host_;
   const RunRequest& request_;
-  std::string inside_folder_;
+  std::string inside_directory_;
   View& view_;
   Program program_;
   Lookup lookup_;

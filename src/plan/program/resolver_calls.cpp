@@ -12,8 +12,8 @@ constexpr const char* kShown[] = {"python", "javascript", "typescript", "ruby", 
                                   "r",      "lua",        "php",        "bash", "sh",
                                   "c",      "c++",        "go",         "rust", "java"};
 
-bool is_of_system(const std::string& folder) {
-  return folder == "/usr/bin" || folder == "/bin" || folder == "/usr/local/bin";
+bool is_of_system(const std::string& directory) {
+  return directory == "/usr/bin" || directory == "/bin" || directory == "/usr/local/bin";
 }
 
 }  // namespace
@@ -28,8 +28,9 @@ Result<Program> Resolver::show_all() {
       const auto launch = launcher_.program(*found, word);
       if (!launch) continue;
       if (!launch->bin.empty() && !is_of_system(launch->bin) &&
-          std::ranges::find(program_.bin_folders, launch->bin) == program_.bin_folders.end())
-        program_.bin_folders.push_back(launch->bin);
+          std::ranges::find(program_.bin_directories, launch->bin) ==
+              program_.bin_directories.end())
+        program_.bin_directories.push_back(launch->bin);
       break;
     }
   }

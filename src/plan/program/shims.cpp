@@ -67,7 +67,7 @@ Result<std::optional<ShimTarget>> read_env_shim(const Manager& manager, const st
     if (version.starts_with("python-")) version.erase(0, 7);
     if (!is_version_name(version)) continue;
     std::string program =
-        version_folder(root + "/versions", version, lookup.files()) + "/bin/" + name;
+        version_directory(root + "/versions", version, lookup.files()) + "/bin/" + name;
     if (lookup.is_executable_file(program))
       return ShimTarget{std::move(program), "shim of " + std::string(manager.name) + ", version " +
                                                 version + " of " + choice.where};
@@ -104,9 +104,9 @@ Choice asdf_version(const std::string& plugin, const Lookup& lookup, const ShimC
     return {split_words(value, " "), name};
   const std::string local = variable(context, "ASDF_DEFAULT_TOOL_VERSIONS_FILENAME");
   const std::string file = local.empty() || local.contains('/') ? ".tool-versions" : local;
-  for (std::string folder = context.working_directory; !folder.empty();
-       folder = folder == "/" ? "" : parent_of(folder)) {
-    const std::string path = joined(folder, file);
+  for (std::string directory = context.working_directory; !directory.empty();
+       directory = directory == "/" ? "" : parent_of(directory)) {
+    const std::string path = joined(directory, file);
     const auto text = lookup.files().read_head(path, kVersionFileLimit);
     if (!text) continue;
     if (Choice choice{tool_versions(*text, plugin), path}; !choice.versions.empty()) return choice;

@@ -84,11 +84,11 @@ std::optional<std::pair<std::string, std::string>> upward(const host::Files& fil
                                                           const std::string& start,
                                                           std::string_view name) {
   if (start.empty()) return std::nullopt;
-  for (std::string folder = start;; folder = parent_of(folder)) {
-    std::string path = joined(folder, name);
+  for (std::string directory = start;; directory = parent_of(directory)) {
+    std::string path = joined(directory, name);
     if (auto text = files.read_head(path, kFileLimit))
       return std::pair(std::move(path), std::move(*text));
-    if (folder == "/") return std::nullopt;
+    if (directory == "/") return std::nullopt;
   }
 }
 
@@ -96,18 +96,18 @@ bool is_version_name(std::string_view version) {
   return !version.empty() && !version.contains('/') && !version.starts_with('.');
 }
 
-std::string version_folder(const std::string& folder, const std::string& version,
-                           const host::Files& files) {
-  std::string exact = joined(folder, version);
+std::string version_directory(const std::string& directory, const std::string& version,
+                              const host::Files& files) {
+  std::string exact = joined(directory, version);
   if (files.look(exact)) return exact;
   std::string best;
-  const auto entries = files.list(folder);
+  const auto entries = files.list(directory);
   if (!entries) return exact;
   for (const host::Entry& entry : *entries)
     if (entry.name.starts_with(version + ".") &&
         (best.empty() || numbers(best) < numbers(entry.name)))
       best = entry.name;
-  return best.empty() ? exact : joined(folder, best);
+  return best.empty() ? exact : joined(directory, best);
 }
 
 std::unexpected<Error> missing_version(std::string_view manager, std::string_view program,

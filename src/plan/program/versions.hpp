@@ -37,9 +37,9 @@ struct Choice {
 /// elsewhere.
 [[nodiscard]] bool is_version_name(std::string_view version);
 
-/// The directory of a version below `folder`; "3.11" means the newest 3.11.x, as in pyenv.
-[[nodiscard]] std::string version_folder(const std::string& folder, const std::string& version,
-                                         const host::Files& files);
+/// The directory of a version below `directory`; "3.11" means the newest 3.11.x, as in pyenv.
+[[nodiscard]] std::string version_directory(const std::string& directory,
+                                            const std::string& version, const host::Files& files);
 
 /// The error for a version that lacks the program.
 [[nodiscard]] std::unexpected<Error> missing_version(std::string_view manager,

@@ -87,8 +87,8 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
       processes_(sandbox.pid, sandbox.processes),
       cpu_(sandbox.pid, processes_),
       sockets_(sandbox.sockets, sandbox.pid, sandbox.processes),
-      memory_(processes_, settings.disk_in_folder ? -1 : sandbox.scratch, &sockets_),
-      disk_(settings.disk_in_folder ? sandbox.scratch : -1),
+      memory_(processes_, settings.disk_in_directory ? -1 : sandbox.scratch, &sockets_),
+      disk_(settings.disk_in_directory ? sandbox.scratch : -1),
       writes_(processes_, settings.holds_calls ? (sandbox.processes >= 0 ? 1 : sandbox.pid) : 0) {
   if (const auto facts = disk_facts()) disk_at_start_ = used_bytes(*facts);
   // Not what is seen here: a fast program may have filled it by now.
@@ -120,7 +120,7 @@ Status BudgetWatch::start() {
     else if (!group_has_cpu_time())
       loop_.after(kClockDelay, [this] { begin_cpu_clock(); });
   }
-  if (settings_.disk_in_folder) check_disk();
+  if (settings_.disk_in_directory) check_disk();
   look_after(kLookAround, &BudgetWatch::look_around);
   return {};
 }
@@ -419,7 +419,7 @@ void BudgetWatch::check_disk() {
 
 std::optional<struct statfs> BudgetWatch::disk_facts() const {
   struct statfs facts{};
-  if (settings_.disk_in_folder) return {};  // check_disk() covers it
+  if (settings_.disk_in_directory) return {};  // check_disk() covers it
   if (sandbox_.scratch < 0 || ::fstatfs(sandbox_.scratch, &facts) != 0) return {};
   return facts;
 }

@@ -26,9 +26,9 @@ CpuTime CpuMeter::by_process() {
   // Reads the reaped times of all processes first, so that a child reaped meanwhile is not counted
   // twice.
   for (const Fields fields : {Fields::reaped, Fields::own}) {
-    add_times(processes_.proc(), processes_.folder_of_pid1(), fields, sum);
+    add_times(processes_.proc(), processes_.directory_of_pid1(), fields, sum);
     for (const ProcessList::Process& process : processes_.all())
-      add_times(processes_.proc(), process.folder, fields, sum);
+      add_times(processes_.proc(), process.directory, fields, sum);
   }
   return sum;
 }

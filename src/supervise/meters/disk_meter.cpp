@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::uint64_t kNamesAtOnce = 1000;  // about a millisecond
 
-std::uint64_t free_bytes(int folder) {
+std::uint64_t free_bytes(int directory) {
   struct statfs facts{};
-  if (folder < 0 || ::fstatfs(folder, &facts) != 0) return 0;
+  if (directory < 0 || ::fstatfs(directory, &facts) != 0) return 0;
   return facts.f_bfree * static_cast<std::uint64_t>(facts.f_bsize);
 }
 
@@ -33,20 +33,21 @@ Exhausted exhausted(const struct statfs& facts) {
           .names = facts.f_files > 0 && facts.f_ffree == 0};
 }
 
-Exhausted exhausted(int folder) {
+Exhausted exhausted(int directory) {
   struct statfs facts{};
-  return folder >= 0 && ::fstatfs(folder, &facts) == 0 ? exhausted(facts) : Exhausted{};
+  return directory >= 0 && ::fstatfs(directory, &facts) == 0 ? exhausted(facts) : Exhausted{};
 }
 
-DiskMeter::DiskMeter(int folder) : folder_(folder), free_at_start_(free_bytes(folder)) {}
+DiskMeter::DiskMeter(int directory)
+    : directory_(directory), free_at_start_(free_bytes(directory)) {}
 
 std::uint64_t DiskMeter::lost() const {
-  const std::uint64_t now = free_bytes(folder_);
+  const std::uint64_t now = free_bytes(directory_);
   return free_at_start_ > now ? free_at_start_ - now : 0;
 }
 
 bool DiskMeter::step() {
-  if (folder_ < 0) return false;
+  if (directory_ < 0) return false;
   if (waiting_.empty()) {
     counting_bytes_ = counting_files_ = 0;
     closed_ = false;
@@ -54,9 +55,9 @@ bool DiskMeter::step() {
   }
   looked_ = 0;
   while (!waiting_.empty() && looked_ < kNamesAtOnce) {
-    const std::string folder = std::move(waiting_.back());
+    const std::string directory = std::move(waiting_.back());
     waiting_.pop_back();
-    look_into(folder);
+    look_into(directory);
   }
   if (!waiting_.empty()) return false;
   bytes_ = closed_ ? std::max(counting_bytes_, lost()) : counting_bytes_;
@@ -64,9 +65,9 @@ bool DiskMeter::step() {
   return true;
 }
 
-void DiskMeter::look_into(const std::string& folder) {
+void DiskMeter::look_into(const std::string& directory) {
   const auto opened =
-      sys::open_resolved(folder_, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, kBeneath);
+      sys::open_resolved(directory_, directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, kBeneath);
   if (!opened) {
     // The entry is gone or can't be opened; a path that is too long counts as the latter.
     closed_ = closed_ || opened.error().errno_value != ENOENT;
@@ -80,7 +81,7 @@ void DiskMeter::look_into(const std::string& folder) {
     ++counting_files_;
     counting_bytes_ += static_cast<std::uint64_t>(facts.st_blocks) * 512 /
                        (S_ISDIR(facts.st_mode) ? 1 : std::max<nlink_t>(facts.st_nlink, 1));
-    if (S_ISDIR(facts.st_mode)) waiting_.push_back(folder + "/" + entry.d_name);
+    if (S_ISDIR(facts.st_mode)) waiting_.push_back(directory + "/" + entry.d_name);
     return true;
   });
 }

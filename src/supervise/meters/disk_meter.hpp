@@ -18,7 +18,7 @@ struct Exhausted {
 };
 [[nodiscard]] Exhausted exhausted(const struct statfs& facts);
 /// Of the one that the descriptor is on; nothing where that can't be told.
-[[nodiscard]] Exhausted exhausted(int folder);
+[[nodiscard]] Exhausted exhausted(int directory);
 
 /// Measures a private disk in a directory by walking through it, one piece at a time so that the
 /// loop isn't blocked. It misses open files without a name. If the program makes a directory
@@ -27,7 +27,7 @@ struct Exhausted {
 class DiskMeter {
  public:
   /// Borrowed; -1: measure nothing.
-  explicit DiskMeter(int folder);
+  explicit DiskMeter(int directory);
 
   /// Reads some more names; true when a walk is complete and the figures are new.
   bool step();
@@ -35,10 +35,10 @@ class DiskMeter {
   [[nodiscard]] std::uint64_t files() const { return files_; }
 
  private:
-  void look_into(const std::string& folder);
+  void look_into(const std::string& directory);
   [[nodiscard]] std::uint64_t lost() const;
 
-  int folder_;
+  int directory_;
   std::uint64_t free_at_start_ = 0;
   std::vector<std::string> waiting_;
   std::uint64_t counting_bytes_ = 0;

@@ -18,8 +18,8 @@
 namespace sbx::supervise {
 namespace {
 
-constexpr std::uint64_t kAtOnce = 4000;   // names, about a millisecond
-constexpr std::uint64_t kOfAFolder = 20;  // opening one takes as long as this many names
+constexpr std::uint64_t kAtOnce = 4000;      // names, about a millisecond
+constexpr std::uint64_t kOfADirectory = 20;  // opening one takes as long as this many names
 constexpr unsigned kWalksToBeSure = 8;
 constexpr int kHow = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 /// Mounts below are grants of their own.
@@ -33,14 +33,14 @@ bool names_directory(int holder, const dirent64& entry) {
 
 }  // namespace
 
-EntryMeter::EntryMeter(std::vector<std::string> folders) {
-  std::ranges::sort(folders, {}, &std::string::size);
-  for (std::string& path : folders) {
+EntryMeter::EntryMeter(std::vector<std::string> directories) {
+  std::ranges::sort(directories, {}, &std::string::size);
+  for (std::string& path : directories) {
     // A grant inside another is walked with it, unless something is mounted between them.
     const bool is_covered = std::ranges::any_of(tops_, [&](const Top& top) {
       if (!path.starts_with(top.path + "/") && path != top.path) return false;
       const std::string below = "./" + path.substr(std::min(path.size(), top.path.size() + 1));
-      return sys::open_resolved(top.folder.get(), below, kHow, kBeneath).has_value();
+      return sys::open_resolved(top.directory.get(), below, kHow, kBeneath).has_value();
     });
     if (is_covered) continue;
     auto opened =
@@ -99,8 +99,9 @@ void EntryMeter::note_closed(const CountedDirectory& place) {
 }
 
 void EntryMeter::look_into(const CountedDirectory& place) {
-  looked_ += kOfAFolder;
-  const auto opened = sys::open_resolved(tops_[place.top].folder.get(), place.path, kHow, kBeneath);
+  looked_ += kOfADirectory;
+  const auto opened =
+      sys::open_resolved(tops_[place.top].directory.get(), place.path, kHow, kBeneath);
   if (!opened) {
     const int error = opened.error().errno_value;
     // These errors mean gone, replaced or covered by a mount; others mean unreadable, or too long a

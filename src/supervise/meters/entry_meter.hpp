@@ -15,8 +15,9 @@ namespace sbx::supervise {
 class EntryMeter {
  public:
   EntryMeter() = default;
-  /// Counts the names in `folders` now, before the command runs. Skips those that can't be opened.
-  explicit EntryMeter(std::vector<std::string> folders);
+  /// Counts the names in `directories` now, before the command runs. Skips those that can't be
+  /// opened.
+  explicit EntryMeter(std::vector<std::string> directories);
 
   [[nodiscard]] bool is_needed() const { return !tops_.empty(); }
   /// Reads some more names; true when a walk is complete and the figures are new. A walk ends early
@@ -34,7 +35,7 @@ class EntryMeter {
 
  private:
   struct Top {
-    UniqueFd folder;
+    UniqueFd directory;
     std::string path;
   };
   struct CountedDirectory {

@@ -37,8 +37,9 @@ const std::string& fileless_device() {
 /// Returns the lines of a file one by one, each valid until the next.
 class Lines {
  public:
-  explicit Lines(const std::string& path, int folder)
-      : file_(::fdopen(::openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC), "r"), &std::fclose) {
+  explicit Lines(const std::string& path, int directory)
+      : file_(::fdopen(::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC), "r"),
+              &std::fclose) {
     if (file_) (void)std::setvbuf(file_.get(), buffer_.data(), _IOFBF, buffer_.size());
   }
   ~Lines() { std::free(line_); }  // allocated by getline(3)

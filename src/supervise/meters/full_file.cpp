@@ -22,19 +22,19 @@ class Search {
   bool below(int at, const char* name, int depth) {
     UniqueFd fd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!fd.valid()) return false;
-    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::fdopendir(fd.get()), &::closedir);
-    if (!folder) return false;
+    const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(fd.get()), &::closedir);
+    if (!directory) return false;
     (void)fd.release();
-    while (const dirent* const entry = ::readdir(folder.get())) {
+    while (const dirent* const entry = ::readdir(directory.get())) {
       if (++entries_ > kMostEntries) return false;
       const std::string_view each(entry->d_name);
       if (each == "." || each == "..") continue;
       struct stat facts{};
-      if (::fstatat(::dirfd(folder.get()), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0)
+      if (::fstatat(::dirfd(directory.get()), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0)
         continue;
       if (S_ISREG(facts.st_mode) && static_cast<std::uint64_t>(facts.st_size) == size_) return true;
       if (S_ISDIR(facts.st_mode) && depth < kDeepest &&
-          below(::dirfd(folder.get()), entry->d_name, depth + 1))
+          below(::dirfd(directory.get()), entry->d_name, depth + 1))
         return true;
     }
     return false;
@@ -47,8 +47,8 @@ class Search {
 
 }  // namespace
 
-bool has_file_of_size(int folder, std::uint64_t size) {
-  return Search(size).below(folder, ".", 0);
+bool has_file_of_size(int directory, std::uint64_t size) {
+  return Search(size).below(directory, ".", 0);
 }
 
 }  // namespace sbx::supervise

@@ -28,7 +28,7 @@ bool MemoryAside::any_has_shared_memory() {
     (void)processes_.statm(process);
     std::size_t mappings = kMostMappingsAside;
     return process.holder != 0 &&
-           fileless_memory(processes_.proc(), ProcessList::memory_folder(process) + "/maps",
+           fileless_memory(processes_.proc(), ProcessList::memory_directory(process) + "/maps",
                            mappings)
                    .size > 0;
   });
@@ -52,7 +52,7 @@ MemoryAside::Sum MemoryAside::look(const HostMemory& host, const Known& known,
   for (const ProcessList::Process& process : processes_.all()) {
     if (std::ranges::binary_search(borrowers, process.number)) continue;
     const std::string_view text =
-        read_small(processes_.proc(), ProcessList::memory_folder(process) + "/status", room);
+        read_small(processes_.proc(), ProcessList::memory_directory(process) + "/status", room);
     sum.tables += kilobytes_of(text, "VmPTE:") * 1024;
     sum.swapped += kilobytes_of(text, "VmSwap:") * 1024;
   }

@@ -128,13 +128,14 @@ MemoryMeter::Shared MemoryMeter::shared_memory(std::uint64_t scratch, std::uint6
   std::array<char, 4096> room;
   for (const ProcessList::Process& process : processes_.all()) {
     if (borrows(process)) continue;
-    const std::string folder = ProcessList::memory_folder(process);
+    const std::string directory = ProcessList::memory_directory(process);
     const std::uint64_t shared =
-        kilobytes_of(read_small(processes_.proc(), folder + "/status", room), "RssShmem:") * 1024;
+        kilobytes_of(read_small(processes_.proc(), directory + "/status", room), "RssShmem:") *
+        1024;
     sum.memory += shared;
     if (scratch > matters && shared > of_each)
       sum.fileless +=
-          std::min(shared, fileless_memory(processes_.proc(), folder + "/maps", mappings).size);
+          std::min(shared, fileless_memory(processes_.proc(), directory + "/maps", mappings).size);
   }
   return sum;
 }
@@ -149,7 +150,7 @@ std::optional<MemoryMeter::Exact> MemoryMeter::bounds_of_slow(ProcessList::Proce
   if (pages.size / addresses_per_byte_of_table() < needed + kFewTables) return std::nullopt;
   std::array<char, 4096> room;
   const std::string_view status =
-      read_small(processes_.proc(), ProcessList::memory_folder(process) + "/status", room);
+      read_small(processes_.proc(), ProcessList::memory_directory(process) + "/status", room);
   const std::uint64_t all = kilobytes_of(status, "VmPTE:") * 1024;
   const std::uint64_t empty = all - std::min(all, needed);
   if (empty > tables)
@@ -174,13 +175,13 @@ MemoryMeter::Exact MemoryMeter::exact() {
       anonymous += bounds->anonymous;
       continue;
     }
-    const std::string folder = ProcessList::memory_folder(process);
-    const std::string_view text = read_small(processes_.proc(), folder + "/smaps_rollup", room);
+    const std::string directory = ProcessList::memory_directory(process);
+    const std::string_view text = read_small(processes_.proc(), directory + "/smaps_rollup", room);
     const std::uint64_t shared = kilobytes_of(text, "Pss_Shmem:") * 1024;
     std::uint64_t without_file = 0;
     if (shared > 0 && shared_then_.fileless > 0)
       without_file = std::min(
-          shared, fileless_memory(processes_.proc(), folder + "/smaps", mappings).resident);
+          shared, fileless_memory(processes_.proc(), directory + "/smaps", mappings).resident);
     fileless += without_file;
     files += shared - without_file;
     anonymous += kilobytes_of(text, "Pss_Anon:") * 1024;
@@ -308,7 +309,7 @@ std::uint64_t MemoryMeter::walk(std::uint64_t rest) {
 
 MemoryMeter::Memory MemoryMeter::memory_of(ProcessList::Process& process) {
   std::array<char, 1024> room;
-  const std::string_view stat = read_small(processes_.proc(), process.folder + "/stat", room);
+  const std::string_view stat = read_small(processes_.proc(), process.directory + "/stat", room);
   return {.anonymous = pages_in(processes_.statm(process)).anonymous,
           .faults = field_of(stat, kFaults),
           .started = field_of(stat, kStarted)};

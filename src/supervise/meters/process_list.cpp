@@ -46,12 +46,12 @@ struct Entry {
 };
 
 /// The numbers in an open directory, from an offset on.
-std::vector<Entry> entries_from(int folder, std::int64_t place) {
+std::vector<Entry> entries_from(int directory, std::int64_t place) {
   std::vector<Entry> found;
   alignas(dirent64) std::array<char, 4096> buffer;
-  if (::lseek(folder, place, SEEK_SET) != place) return found;
+  if (::lseek(directory, place, SEEK_SET) != place) return found;
   for (;;) {
-    const long got = ::syscall(SYS_getdents64, folder, buffer.data(), buffer.size());
+    const long got = ::syscall(SYS_getdents64, directory, buffer.data(), buffer.size());
     if (got <= 0) return found;
     for (long at = 0; at < got;) {
       const auto* const entry = reinterpret_cast<const dirent64*>(buffer.data() + at);
@@ -96,21 +96,21 @@ std::uint64_t resident_bytes(std::string_view statm) {
 
 }  // namespace
 
-ProcessList::ProcessList(pid_t pid1, int processes, bool lists_tree, std::string folder)
+ProcessList::ProcessList(pid_t pid1, int processes, bool lists_tree, std::string directory)
     : processes_(processes), lists_tree_(lists_tree), most_kept_(most_descriptors()) {
   pid1_.number = pid1;
-  pid1_.folder = std::move(folder);
+  pid1_.directory = std::move(directory);
 }
 
 ProcessList::ProcessList(pid_t pid1, int processes)
-    : ProcessList(pid1, processes, processes < 0, processes < 0 ? process_folder(pid1) : "1") {}
+    : ProcessList(pid1, processes, processes < 0, processes < 0 ? process_directory(pid1) : "1") {}
 
 ProcessList ProcessList::below(pid_t top, int processes) {
-  return {top, processes, true, processes < 0 ? process_folder(top) : std::to_string(top)};
+  return {top, processes, true, processes < 0 ? process_directory(top) : std::to_string(top)};
 }
 
-std::string ProcessList::folder_of(pid_t number) const {
-  return is_of_host() ? process_folder(number) : std::to_string(number);
+std::string ProcessList::directory_of(pid_t number) const {
+  return is_of_host() ? process_directory(number) : std::to_string(number);
 }
 
 int ProcessList::proc() const {
@@ -120,7 +120,7 @@ int ProcessList::proc() const {
 bool ProcessList::sees_pid1() const {
   if (!is_of_host() || pid1_.number <= 0) return true;  // 0: it has been reaped already
   const std::string own =
-      pid1_.folder + "/task/" + pid1_.folder.substr(pid1_.folder.rfind('/') + 1);
+      pid1_.directory + "/task/" + pid1_.directory.substr(pid1_.directory.rfind('/') + 1);
   if (::faccessat(proc(), (own + "/children").c_str(), R_OK, 0) == 0) return true;
   return ::kill(pid1_.number, 0) != 0 && errno == ESRCH;  // it has ended
 }
@@ -193,7 +193,7 @@ void ProcessList::list_procfs() {
       continue;
     }
     now.push_back(take(all_, entry.number));
-    if (now.back().folder.empty()) now.back().folder = std::to_string(entry.number);
+    if (now.back().directory.empty()) now.back().directory = std::to_string(entry.number);
   }
   all_ = std::move(now);
 }
@@ -210,7 +210,7 @@ void ProcessList::list_tree() {
     for (; at < found.size() && at < kMostProcesses; ++at) {
       now.push_back(take(all_, found[at].number));
       Process& process = now.back();
-      if (process.folder.empty()) process.folder = folder_of(process.number);
+      if (process.directory.empty()) process.directory = directory_of(process.number);
       process.parent = found[at].parent;
       add_children(process, found);
     }
@@ -241,10 +241,10 @@ void ProcessList::add_adopted(std::vector<Child>& found) {
 /// PID 1 always has a single thread, so its threads need not be listed.
 std::vector<pid_t> ProcessList::children_of_pid1() {
   std::vector<pid_t> children;
-  add_listed(
-      pid1_.children, proc(),
-      pid1_.folder + "/task/" + pid1_.folder.substr(pid1_.folder.rfind('/') + 1) + "/children",
-      children);
+  add_listed(pid1_.children, proc(),
+             pid1_.directory + "/task/" + pid1_.directory.substr(pid1_.directory.rfind('/') + 1) +
+                 "/children",
+             children);
   return children;
 }
 
@@ -277,8 +277,8 @@ std::vector<pid_t> ProcessList::list_threads(Process& process) {
   if (entries.empty()) {  // new, or the number was reused
     process.children.reset();
     process.statm.reset();
-    process.task = UniqueFd(
-        ::openat(proc(), (process.folder + "/task").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    process.task = UniqueFd(::openat(proc(), (process.directory + "/task").c_str(),
+                                     O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!process.task.valid()) return {};
     entries = entries_from(process.task.get(), 0);
     ++kept_;
@@ -333,7 +333,7 @@ std::string_view ProcessList::statm(Process& process) {
   if (process.holder != 0 || text.empty()) return text;
   for (const pid_t thread : threads_of(process)) {
     if (thread == process.number) continue;
-    const std::string path = process.folder + "/task/" + std::to_string(thread) + "/statm";
+    const std::string path = process.directory + "/task/" + std::to_string(thread) + "/statm";
     text = read_small(proc(), path, room_);
     if (!holds(text)) continue;
     process.holder = thread;
@@ -342,13 +342,13 @@ std::string_view ProcessList::statm(Process& process) {
   return {};
 }
 
-std::string ProcessList::memory_folder(const Process& process) {
-  if (process.holder == 0 || process.holder == process.number) return process.folder;
-  return process.folder + "/task/" + std::to_string(process.holder);
+std::string ProcessList::memory_directory(const Process& process) {
+  if (process.holder == 0 || process.holder == process.number) return process.directory;
+  return process.directory + "/task/" + std::to_string(process.holder);
 }
 
 std::string_view ProcessList::statm_of_first(Process& process) {
-  const std::string path = process.folder + "/statm";
+  const std::string path = process.directory + "/statm";
   if (process.statm.valid()) {
     const std::string_view text = read_kept(process.statm, -1, path, room_, 0);
     if (!text.empty()) return text;
@@ -360,7 +360,7 @@ std::string_view ProcessList::statm_of_first(Process& process) {
 /// A process chooses its own name, prctl(2) PR_SET_NAME: control characters are replaced.
 std::string ProcessList::name(const Process& process) const {
   std::array<char, 64> room;
-  std::string name(read_small(proc(), process.folder + "/comm", room));
+  std::string name(read_small(proc(), process.directory + "/comm", room));
   if (name.ends_with('\n')) name.pop_back();
   std::ranges::replace_if(name, [](char each) { return each < ' ' || each >= '\x7f'; }, '?');
   return name;
@@ -371,7 +371,7 @@ std::uint64_t ProcessList::tasks() const {
   struct stat facts{};
   // The kernel adds the number of threads to the two links of the directory (proc_task_getattr).
   for (const Process& process : all_)
-    if (::fstatat(proc(), (process.folder + "/task").c_str(), &facts, 0) == 0)
+    if (::fstatat(proc(), (process.directory + "/task").c_str(), &facts, 0) == 0)
       tasks += std::max<std::uint64_t>(facts.st_nlink, 3) - 2;
     else
       ++tasks;  // a zombie counts too

@@ -20,8 +20,8 @@ class ProcessList {
  public:
   struct Process {
     pid_t number = 0;
-    pid_t parent = 0;    ///< when it was listed; 0: unknown
-    std::string folder;  ///< below proc(): "17", or "/proc/17"
+    pid_t parent = 0;       ///< when it was listed; 0: unknown
+    std::string directory;  ///< below proc(): "17", or "/proc/17"
     UniqueFd statm;
     UniqueFd task;
     UniqueFd children;  ///< children of its first thread
@@ -48,7 +48,7 @@ class ProcessList {
   /// As of the last refresh, by number; each may have ended.
   [[nodiscard]] std::vector<Process>& all() { return all_; }
   [[nodiscard]] int proc() const;
-  [[nodiscard]] const std::string& folder_of_pid1() const { return pid1_.folder; }
+  [[nodiscard]] const std::string& directory_of_pid1() const { return pid1_.directory; }
   /// Whether numbers and names are those of the caller's /proc, so that system calls take them.
   [[nodiscard]] bool is_of_host() const { return processes_ < 0; }
   /// Whether PID 1 and its children can be seen: else nothing would be counted.
@@ -58,7 +58,7 @@ class ProcessList {
   /// shows 0, and another thread's is read.
   [[nodiscard]] std::string_view statm(Process& process);
   /// The directory, below proc(), with the process's memory figures; as of statm().
-  [[nodiscard]] static std::string memory_folder(const Process& process);
+  [[nodiscard]] static std::string memory_directory(const Process& process);
   /// Its comm, without control characters; empty if it has ended.
   [[nodiscard]] std::string name(const Process& process) const;
   /// The present threads, or children of all threads, of a process, by number; empty if it has
@@ -70,8 +70,8 @@ class ProcessList {
   [[nodiscard]] std::uint64_t tasks() const;
 
  private:
-  ProcessList(pid_t pid1, int processes, bool lists_tree, std::string folder);
-  [[nodiscard]] std::string folder_of(pid_t number) const;
+  ProcessList(pid_t pid1, int processes, bool lists_tree, std::string directory);
+  [[nodiscard]] std::string directory_of(pid_t number) const;
   struct Child {
     pid_t number = 0;
     pid_t parent = 0;

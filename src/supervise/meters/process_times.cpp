@@ -34,7 +34,7 @@ void add_times(int proc, const std::string& process, Fields fields, CpuTime& sum
 
 CpuTime reaped_children_of(pid_t process) {
   CpuTime time;
-  add_times(AT_FDCWD, process_folder(process), Fields::reaped, time);
+  add_times(AT_FDCWD, process_directory(process), Fields::reaped, time);
   return time;
 }
 

@@ -11,7 +11,7 @@
 
 namespace sbx::supervise {
 
-std::string process_folder(pid_t process) {
+std::string process_directory(pid_t process) {
   return "/proc/" + std::to_string(process);
 }
 
@@ -24,8 +24,8 @@ bool tree_is_visible() {
          ::access("/proc/thread-self/children", R_OK) == 0;
 }
 
-std::string_view read_small(int folder, const std::string& path, std::span<char> room) {
-  const UniqueFd file(::openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC));
+std::string_view read_small(int directory, const std::string& path, std::span<char> room) {
+  const UniqueFd file(::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return {};
   std::size_t length = 0;
   while (length < room.size()) {

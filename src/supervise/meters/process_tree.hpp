@@ -10,7 +10,7 @@
 namespace sbx::supervise {
 
 /// "/proc/PID".
-[[nodiscard]] std::string process_folder(pid_t process);
+[[nodiscard]] std::string process_directory(pid_t process);
 
 /// True if /proc shows this PID namespace and lists children (CONFIG_PROC_CHILDREN).
 [[nodiscard]] bool tree_is_visible();
@@ -19,7 +19,7 @@ namespace sbx::supervise {
 [[nodiscard]] int proc_of(int processes);
 
 /// The contents of a file of /proc, as much as fits into `room`; empty if it can't be read.
-[[nodiscard]] std::string_view read_small(int folder, const std::string& path,
+[[nodiscard]] std::string_view read_small(int directory, const std::string& path,
                                           std::span<char> room);
 
 /// The number after `name` ("Pss_Anon:") in a file of /proc, in kB; 0 if missing.

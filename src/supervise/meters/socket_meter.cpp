@@ -44,9 +44,9 @@ std::uint64_t count_in(std::string_view text, std::string_view name) {
   return value;
 }
 
-std::string_view read_again(UniqueFd& file, int folder, const std::string& path,
+std::string_view read_again(UniqueFd& file, int directory, const std::string& path,
                             std::array<char, 512>& room) {
-  if (!file.valid()) file = UniqueFd(::openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) file = UniqueFd(::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return {};
   const ssize_t got = ::pread(file.get(), room.data(), room.size(), 0);
   return {room.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
@@ -132,7 +132,7 @@ SocketWish SocketMeter::wish() {
 
 SocketMeter::SocketMeter(const SocketDiagnosis& own, pid_t pid1, int processes)
     : own_(own),
-      net_((processes >= 0 ? std::string("1") : process_folder(pid1)) + "/net/"),
+      net_((processes >= 0 ? std::string("1") : process_directory(pid1)) + "/net/"),
       processes_(processes) {
   if (own_.fd >= 0) room_.resize(kListRoom);
 }

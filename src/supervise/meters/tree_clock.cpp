@@ -44,7 +44,7 @@ std::uint64_t process_time(pid_t process) {
 ProcessList::Process process_by(pid_t number) {
   ProcessList::Process process;
   process.number = number;
-  process.folder = process_folder(number);
+  process.directory = process_directory(number);
   return process;
 }
 

@@ -65,9 +65,9 @@ constexpr unsigned kLooksToBeSure = 8;
 }  // namespace
 
 /// Empty if it can't be read.
-std::optional<std::uint64_t> WriteMeter::written_by(const std::string& folder) const {
+std::optional<std::uint64_t> WriteMeter::written_by(const std::string& directory) const {
   std::array<char, 1024> room;
-  const std::string_view text = read_small(processes_.proc(), folder + "/io", room);
+  const std::string_view text = read_small(processes_.proc(), directory + "/io", room);
   if (text.empty()) return std::nullopt;
   return written_in(text);
 }
@@ -76,8 +76,8 @@ std::optional<std::uint64_t> WriteMeter::written_by(const std::string& folder) c
 /// root. /proc also has an unlisted directory for each other thread by its number, and that covers
 /// the whole process (proc_pid_lookup).
 std::optional<std::uint64_t> WriteMeter::written_by(ProcessList::Process& process) {
-  if (const auto written = written_by(process.folder)) return written;
-  const std::string place = process.folder.substr(0, process.folder.rfind('/') + 1);
+  if (const auto written = written_by(process.directory)) return written;
+  const std::string place = process.directory.substr(0, process.directory.rfind('/') + 1);
   for (const pid_t thread : processes_.threads_of(process))
     if (const auto written = written_by(place + std::to_string(thread))) return written;
   return std::nullopt;
@@ -87,8 +87,8 @@ std::optional<std::uint64_t> WriteMeter::written_by(ProcessList::Process& proces
 /// for many looks.
 bool WriteMeter::is_before_its_program(const ProcessList::Process& process) const {
   std::array<char, 4096> room;
-  return has_no_program(read_small(processes_.proc(), process.folder + "/stat", room)) &&
-         is_first_child(read_small(processes_.proc(), process.folder + "/status", room));
+  return has_no_program(read_small(processes_.proc(), process.directory + "/stat", room)) &&
+         is_first_child(read_small(processes_.proc(), process.directory + "/status", room));
 }
 
 /// Records a live process whose counters can't be read: its program file is not readable, or it
@@ -112,7 +112,7 @@ WriteMeter::Processes WriteMeter::processes_now() {
     if (before != last_.end()) seen = before->second;
     // The parent that may wait for it: later it can only change to PID 1.
     if (seen.parent == 0)
-      seen.parent = parent_in(read_small(processes_.proc(), process.folder + "/stat", room));
+      seen.parent = parent_in(read_small(processes_.proc(), process.directory + "/stat", room));
     if (const auto written = written_by(process)) {
       seen.written = std::max(seen.written, *written);
       seen.refused = 0;

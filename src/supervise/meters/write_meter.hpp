@@ -39,7 +39,7 @@ class WriteMeter {
   using Processes = std::map<pid_t, Seen>;
 
   [[nodiscard]] Processes processes_now();
-  [[nodiscard]] std::optional<std::uint64_t> written_by(const std::string& folder) const;
+  [[nodiscard]] std::optional<std::uint64_t> written_by(const std::string& directory) const;
   [[nodiscard]] std::optional<std::uint64_t> written_by(ProcessList::Process& process);
   [[nodiscard]] bool is_before_its_program(const ProcessList::Process& process) const;
   void note_unreadable(ProcessList::Process& process, Seen& seen);

@@ -7,7 +7,7 @@ delegate_to_tester
 another_kernel() {
   check "what another kernel shows ($1, $group)" /src/tests/run-as $1 /usr/bin/python3 /src/tests/vm/inside/several.py \
     sandbox/test_verdicts.py test_full_disk_only_refuses \
-    sandbox/test_workspace.py test_replaced_and_renamed_folders_are_seen_name_by_name test_the_folder_becomes_what_the_program_saw \
+    sandbox/test_workspace.py test_replaced_and_renamed_directories_are_seen_name_by_name test_the_directory_becomes_what_the_program_saw \
     session/test_sessions.py test_calls_share_files_and_each_has_its_own_status test_memory_of_the_session_ends_the_call_that_holds_most \
     test_changes_and_diff_while_it_lives \
     session/test_attacks.py test_two_sessions_do_not_reach_each_other test_files_that_fill_the_memory_end_no_session \
@@ -16,7 +16,7 @@ another_kernel() {
     test_write_grant_is_writable \
     escape/test_proc.py test_kernel_settings_cannot_be_written test_nested_user_namespaces_are_off_by_setting_too \
     escape/test_endings.py test_limit_counts_per_sandbox test_fork_bomb_is_stopped_by_the_limit \
-    $(case $(uname -r) in 6.1.*) echo vm/inside/test_upper_folder.py ;; esac)
+    $(case $(uname -r) in 6.1.*) echo vm/inside/test_upper_directory.py ;; esac)
 }
 
 beyond="test_memory_beyond_the_budget test_processes_beyond_the_budget test_cpu_beyond_the_budget test_sizes_beyond_the_budget

@@ -1,4 +1,4 @@
-#include "run/session_folder.hpp"
+#include "run/session_directory.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,22 +14,22 @@
 
 namespace sbx::run {
 
-Result<UniqueFd> open_session_folder(const host::Host& host, IfMissing missing) {
-  auto folder =
-      workspace::open_state(host::runtime_folder(host), "sessions",
+Result<UniqueFd> open_session_directory(const host::Host& host, IfMissing missing) {
+  auto directory =
+      workspace::open_state(host::runtime_directory(host), "sessions",
                             missing == IfMissing::is_made ? workspace::Missing::is_made
                                                           : workspace::Missing::is_an_error);
-  if (!folder && folder.error().code == "no-state-folder")
-    folder.error().hint =
+  if (!directory && directory.error().code == "no-state-directory")
+    directory.error().hint =
         "sessions are kept there: XDG_RUNTIME_DIR can name another directory, of "
         "yours and of mode 0700";
-  return folder;
+  return directory;
 }
 
-std::vector<SessionFolder> session_folders(const host::Host& host) {
-  std::vector<SessionFolder> folders;
+std::vector<SessionDirectory> session_directories(const host::Host& host) {
+  std::vector<SessionDirectory> directories;
   std::vector<struct stat> known;
-  for (const std::string& path : host::session_folders(host)) {
+  for (const std::string& path : host::session_directories(host)) {
     auto open = workspace::open_state(path, "sessions", workspace::Missing::is_an_error);
     struct stat facts{};
     if (!open || ::fstat(open->get(), &facts) != 0) continue;
@@ -39,14 +39,14 @@ std::vector<SessionFolder> session_folders(const host::Host& host) {
         }))
       continue;
     known.push_back(facts);
-    folders.push_back({.path = path + "/sessions", .open = std::move(*open)});
+    directories.push_back({.path = path + "/sessions", .open = std::move(*open)});
   }
-  return folders;
+  return directories;
 }
 
-void note_session_folder(const host::Host& host) {
-  const std::string used = host::runtime_folder(host);
-  const std::string state_path = host::state_folder(host);
+void note_session_directory(const host::Host& host) {
+  const std::string used = host::runtime_directory(host);
+  const std::string state_path = host::state_directory(host);
   if (used == state_path) return;
   const auto state = workspace::open_state(state_path, workspace::Missing::is_made);
   if (!state) return;
@@ -59,8 +59,8 @@ void note_session_folder(const host::Host& host) {
     (void)held::remove_file(state->get(), made);
 }
 
-Result<UniqueFd> open_history_folder(const host::Host& host) {
-  return workspace::open_state(host::state_folder(host), "history", workspace::Missing::is_made);
+Result<UniqueFd> open_history_directory(const host::Host& host) {
+  return workspace::open_state(host::state_directory(host), "history", workspace::Missing::is_made);
 }
 
 }  // namespace sbx::run

@@ -1,4 +1,4 @@
-#include "cgroup/owned_folder.hpp"
+#include "cgroup/owned_directory.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,16 +26,16 @@ constexpr std::array<const char*, 2> kMarks = {"user.sbx.owner", "trusted.sbx.ow
 constexpr std::string_view kMark = "sbx";
 constexpr int kRemovalSteps = 50;  // milliseconds
 
-bool set_mark(int folder) {
+bool set_mark(int directory) {
   for (const char* const mark : kMarks)
-    if (::fsetxattr(folder, mark, kMark.data(), kMark.size(), XATTR_CREATE) == 0) return true;
+    if (::fsetxattr(directory, mark, kMark.data(), kMark.size(), XATTR_CREATE) == 0) return true;
   return false;
 }
 
-bool is_marked(int folder) {
+bool is_marked(int directory) {
   std::array<char, 8> value{};
   for (const char* const mark : kMarks) {
-    const ssize_t size = ::fgetxattr(folder, mark, value.data(), value.size());
+    const ssize_t size = ::fgetxattr(directory, mark, value.data(), value.size());
     if (size > 0 && std::string_view(value.data(), static_cast<std::size_t>(size)) == kMark)
       return true;
   }
@@ -43,10 +43,10 @@ bool is_marked(int folder) {
 }
 
 void remove_if_left(int parent, const char* name) {
-  const UniqueFd folder(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!folder.valid() || !is_marked(folder.get())) return;
-  if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return;  // its supervisor lives
-  sweep("/proc/self/fd/" + std::to_string(folder.get()));     // a session's has groups inside
+  const UniqueFd directory(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory.valid() || !is_marked(directory.get())) return;
+  if (::flock(directory.get(), LOCK_EX | LOCK_NB) != 0) return;  // its supervisor lives
+  sweep("/proc/self/fd/" + std::to_string(directory.get()));     // a session's has groups inside
   (void)held::remove_directory(parent, name);  // EBUSY: processes are left, the next run's turn
 }
 
@@ -56,40 +56,41 @@ std::string unique_name() {
   return std::string(kPrefix) + random_hex();
 }
 
-OwnedFolder& OwnedFolder::operator=(OwnedFolder&& other) noexcept {
+OwnedDirectory& OwnedDirectory::operator=(OwnedDirectory&& other) noexcept {
   if (this == &other) return *this;
   (void)remove();
   path_ = std::move(other.path_);
-  folder_ = std::move(other.folder_);
+  directory_ = std::move(other.directory_);
   return *this;
 }
 
-Result<OwnedFolder> OwnedFolder::make(const std::string& parent, const std::string& name) {
+Result<OwnedDirectory> OwnedDirectory::make(const std::string& parent, const std::string& name) {
   std::string path = parent + "/" + name;
   const UniqueFd holder(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!holder.valid() || !held::make_directory(holder.get(), name, 0755))
     return fail_errno(ErrorKind::host, "no-cgroup", "cannot make the cgroup '" + path + "'");
-  UniqueFd folder(
+  UniqueFd directory(
       ::openat(holder.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!folder.valid() || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 || !set_mark(folder.get())) {
+  if (!directory.valid() || ::flock(directory.get(), LOCK_EX | LOCK_NB) != 0 ||
+      !set_mark(directory.get())) {
     const int why = errno;
     (void)held::remove_directory(holder.get(), name);
     return fail_errno(ErrorKind::host, "no-cgroup", "cannot mark the cgroup '" + path + "'", why);
   }
-  return OwnedFolder(std::move(path), std::move(folder));
+  return OwnedDirectory(std::move(path), std::move(directory));
 }
 
-OwnedFolder OwnedFolder::adopt(std::string path, UniqueFd folder) {
-  return {std::move(path), std::move(folder)};
+OwnedDirectory OwnedDirectory::adopt(std::string path, UniqueFd directory) {
+  return {std::move(path), std::move(directory)};
 }
 
-int OwnedFolder::release() {
+int OwnedDirectory::release() {
   path_.clear();
-  return folder_.release();
+  return directory_.release();
 }
 
-bool OwnedFolder::remove() {
-  if (!folder_.valid()) return true;
+bool OwnedDirectory::remove() {
+  if (!directory_.valid()) return true;
   const std::size_t slash = path_.rfind('/');
   const std::string name = path_.substr(slash + 1);
   const UniqueFd holder(
@@ -100,17 +101,17 @@ bool OwnedFolder::remove() {
     removed = held::remove_directory(holder.get(), name);
   }
   removed = removed || errno == ENOENT;
-  folder_.reset();
+  directory_.reset();
   return removed;
 }
 
 void sweep(const std::string& parent) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(parent.c_str()), &::closedir);
-  if (!folder) return;
-  while (const dirent* const entry = ::readdir(folder.get())) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(parent.c_str()), &::closedir);
+  if (!directory) return;
+  while (const dirent* const entry = ::readdir(directory.get())) {
     const std::string_view name(entry->d_name);
     if (entry->d_type == DT_DIR && name.size() == kNameLength && name.starts_with(kPrefix))
-      remove_if_left(::dirfd(folder.get()), entry->d_name);
+      remove_if_left(::dirfd(directory.get()), entry->d_name);
   }
 }
 

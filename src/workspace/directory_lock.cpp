@@ -1,4 +1,4 @@
-#include "workspace/folder_lock.hpp"
+#include "workspace/directory_lock.hpp"
 
 #include <poll.h>
 #include <sys/file.h>
@@ -42,10 +42,10 @@ std::string command_of(const std::string& process) {
 /// Who took the lock, by its line in proc_locks(5): "1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE
 /// 0 EOF". Empty where the process is in another PID namespace, or the file system shows other
 /// numbers there.
-std::optional<Holder> holder_of(int folder) {
+std::optional<Holder> holder_of(int directory) {
   struct stat facts{};
   const auto locks = sys::read_file("/proc/locks", kLocksLimit);
-  if (!locks || ::fstat(folder, &facts) != 0) return std::nullopt;
+  if (!locks || ::fstat(directory, &facts) != 0) return std::nullopt;
   const std::string inode = ":" + std::to_string(facts.st_ino) + " ";
   std::string_view rest = *locks;
   while (!rest.empty()) {
@@ -86,10 +86,10 @@ std::unexpected<Error> taken(const std::optional<Holder>& holder) {
 
 }  // namespace
 
-Status lock_folder(int folder, const Waiting& waiting) {
+Status lock_directory(int directory, const Waiting& waiting) {
   bool first = true;
   auto since = std::chrono::steady_clock::now();
-  while (::flock(folder, LOCK_EX | LOCK_NB) != 0) {
+  while (::flock(directory, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK)
       return fail_errno(ErrorKind::host, "cannot-lock",
@@ -101,7 +101,7 @@ Status lock_folder(int folder, const Waiting& waiting) {
                         .code = "stopped",
                         .message = "interrupted while another sbx wrote to the same directory"});
     if (std::chrono::steady_clock::now() - since > waiting.patience) {
-      const auto holder = holder_of(folder);
+      const auto holder = holder_of(directory);
       if (!holder || !is_sbx(*holder)) return taken(holder);
       since = std::chrono::steady_clock::now();
     }

@@ -17,21 +17,22 @@ namespace sbx::cgroup {
 /// hierarchy, in whatever namespace, shows the same inodes and so the same lock. sbx locks a group
 /// before it marks it, and examines marked groups only, so that no other sbx removes a group that
 /// is just being made.
-class OwnedFolder {
+class OwnedDirectory {
  public:
-  OwnedFolder() = default;
-  OwnedFolder(OwnedFolder&&) noexcept = default;
-  OwnedFolder& operator=(OwnedFolder&& other) noexcept;
-  ~OwnedFolder() { (void)remove(); }
+  OwnedDirectory() = default;
+  OwnedDirectory(OwnedDirectory&&) noexcept = default;
+  OwnedDirectory& operator=(OwnedDirectory&& other) noexcept;
+  ~OwnedDirectory() { (void)remove(); }
 
   /// Makes `parent`/`name`. Errors: host, with errno (EACCES and EROFS: not ours to use; EEXIST;
   /// EAGAIN: cgroup.max.descendants; EOPNOTSUPP: no attributes).
-  [[nodiscard]] static Result<OwnedFolder> make(const std::string& parent, const std::string& name);
+  [[nodiscard]] static Result<OwnedDirectory> make(const std::string& parent,
+                                                   const std::string& name);
   /// One that another process of this run made and handed over, lock and all.
-  [[nodiscard]] static OwnedFolder adopt(std::string path, UniqueFd folder);
+  [[nodiscard]] static OwnedDirectory adopt(std::string path, UniqueFd directory);
 
-  [[nodiscard]] bool valid() const { return folder_.valid(); }
-  [[nodiscard]] int fd() const { return folder_.get(); }
+  [[nodiscard]] bool valid() const { return directory_.valid(); }
+  [[nodiscard]] int fd() const { return directory_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Gives the descriptor away without removing the group: its new holder does.
   [[nodiscard]] int release();
@@ -40,11 +41,11 @@ class OwnedFolder {
   [[nodiscard]] bool remove();
 
  private:
-  OwnedFolder(std::string path, UniqueFd folder)
-      : path_(std::move(path)), folder_(std::move(folder)) {}
+  OwnedDirectory(std::string path, UniqueFd directory)
+      : path_(std::move(path)), directory_(std::move(directory)) {}
 
   std::string path_;
-  UniqueFd folder_;
+  UniqueFd directory_;
 };
 
 /// A name that no other group has: "sbx-" and 16 hexadecimal digits of getrandom(2).

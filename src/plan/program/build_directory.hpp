@@ -7,6 +7,6 @@ namespace sbx::plan {
 
 /// The directory that the script of recipe_words() (recipes.hpp) makes, as a name in /tmp; empty if
 /// the words of the command don't come from there.
-[[nodiscard]] std::string build_folder_of(const std::vector<std::string>& command);
+[[nodiscard]] std::string build_directory_of(const std::vector<std::string>& command);
 
 }  // namespace sbx::plan

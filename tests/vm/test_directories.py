@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-import folders
+import directories
 import harness
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -16,18 +16,18 @@ HERE = pathlib.Path(__file__).resolve().parent
 # run.
 RUN = """
 import os, subprocess, sys
-import folders
-with folders.own(sys.argv[1]) as (folder, mark):
-    (folder / "disk").write_bytes(b"x" * 4096)
-    (folder / "deep").mkdir()
+import directories
+with directories.own(sys.argv[1]) as (directory, mark):
+    (directory / "disk").write_bytes(b"x" * 4096)
+    (directory / "deep").mkdir()
     if "hand on" in sys.argv:
         child = subprocess.Popen(["cat"], pass_fds=(mark,), stdout=subprocess.DEVNULL)
-    print(folder.name, flush=True)
+    print(directory.name, flush=True)
     os.read(0, 1)
 """
 
 
-class Folders(unittest.TestCase):
+class Directories(unittest.TestCase):
     def setUp(self):
         cache = tempfile.TemporaryDirectory()
         self.addCleanup(cache.cleanup)
@@ -45,42 +45,42 @@ class Folders(unittest.TestCase):
         return {path.name for path in self.cache.iterdir() if path.is_dir()}
 
     def test_a_run_that_ends_leaves_nothing(self):
-        run, folder = self.start()
-        self.assertEqual(self.left(), {folder})
+        run, directory = self.start()
+        self.assertEqual(self.left(), {directory})
         run.communicate("x")
         self.assertEqual((run.returncode, self.left()), (0, set()))
 
     def test_the_next_run_removes_what_a_killed_one_left(self):
-        run, folder = self.start()
+        run, directory = self.start()
         run.send_signal(signal.SIGKILL)
         run.wait()
-        self.assertEqual(self.left(), {folder})
-        with folders.own(self.cache) as (mine, _):
+        self.assertEqual(self.left(), {directory})
+        with directories.own(self.cache) as (mine, _):
             self.assertEqual(self.left(), {mine.name})
 
     def test_what_somebody_works_in_stays(self):
-        _, folder = self.start()
-        with folders.own(self.cache) as (mine, _):
-            self.assertEqual(self.left(), {folder, mine.name})
-            self.assertTrue((self.cache / folder / "disk").exists())
+        _, directory = self.start()
+        with directories.own(self.cache) as (mine, _):
+            self.assertEqual(self.left(), {directory, mine.name})
+            self.assertTrue((self.cache / directory / "disk").exists())
 
     def test_what_a_child_of_a_killed_run_works_in_stays_until_it_ends(self):
-        run, folder = self.start("hand on")
+        run, directory = self.start("hand on")
         run.send_signal(signal.SIGKILL)
         run.wait()
-        folders.remove_abandoned(self.cache)
-        self.assertEqual(self.left(), {folder})
+        directories.remove_abandoned(self.cache)
+        self.assertEqual(self.left(), {directory})
         run.stdin.close()  # which the child reads
         while self.left():
-            folders.remove_abandoned(self.cache)
+            directories.remove_abandoned(self.cache)
 
-    def test_a_folder_without_a_mark_is_not_touched(self):
-        (self.cache / f"{folders.PREFIX}mine").mkdir()
-        os.symlink("/etc/passwd", self.cache / f"{folders.PREFIX}mine" / folders.OWNER)
-        (self.cache / f"{folders.PREFIX}other").mkdir()
-        with folders.own(self.cache):
+    def test_a_directory_without_a_mark_is_not_touched(self):
+        (self.cache / f"{directories.PREFIX}mine").mkdir()
+        os.symlink("/etc/passwd", self.cache / f"{directories.PREFIX}mine" / directories.OWNER)
+        (self.cache / f"{directories.PREFIX}other").mkdir()
+        with directories.own(self.cache):
             pass
-        self.assertEqual(self.left(), {f"{folders.PREFIX}mine", f"{folders.PREFIX}other"})
+        self.assertEqual(self.left(), {f"{directories.PREFIX}mine", f"{directories.PREFIX}other"})
 
 
 if __name__ == "__main__":

@@ -18,6 +18,6 @@ struct Waiting {
 /// Waits until no other sbx brings files out to this directory. Anyone who can open the directory
 /// can hold its lock, such as a program in a live grant: that is waited for during `patience` only.
 /// Errors: host "cannot-lock", which names the process; "stopped" when `stop` returned true.
-[[nodiscard]] Status lock_folder(int folder, const Waiting& waiting);
+[[nodiscard]] Status lock_directory(int directory, const Waiting& waiting);
 
 }  // namespace sbx::workspace
