@@ -70,7 +70,7 @@ enum class FromPid1 : std::uint32_t {
   listener,  ///< SCM_RIGHTS: the seccomp listener
   stopped,
   /// SCM_RIGHTS: with a gateway its netlink socket, its namespace and the sandbox's netlink socket;
-  /// the sandbox's namespace where `value` is 1; the sockets that were wished for, in their order
+  /// the sandbox's namespace where `value` is 1; the sockets that were requested, in their order
   network,
   /// not the main process; it is waited for at Order reap (only where no group counts processes)
   child_ended,

@@ -73,13 +73,13 @@ std::string unmet_words(const std::vector<std::string>& patterns) {
   return text;
 }
 
-bool agreed(const workspace::Copy& copy, const workspace::Selection& selection, const Wish& wish,
-            const Paint& paint, HeldSignals& signals) {
+bool agreed(const workspace::Copy& copy, const workspace::Selection& selection,
+            const Request& request, const Paint& paint, HeldSignals& signals) {
   std::string text;
-  if (wish.preview != Preview::none)
-    text =
-        changes_words(copy, {.changes = selection.changes},
-                      wish.preview == Preview::everything ? Texts::shown : Texts::left_out, paint);
+  if (request.preview != Preview::none)
+    text = changes_words(copy, {.changes = selection.changes},
+                         request.preview == Preview::everything ? Texts::shown : Texts::left_out,
+                         paint);
   text += conflict_words(workspace::conflicts_now(copy, selection.changes, selection.links));
   text += left_words(selection.left);
   text += fmt::format("sbx: apply {} to {}? [y/N] ", tally_words(selection.changes),
@@ -131,19 +131,19 @@ Status check_asking(bool asks) {
 }
 
 Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::ChangeSet& changes,
-                               const Wish& wish, const Paint& paint) {
+                               const Request& request, const Paint& paint) {
   ApplyEnd end;
   const workspace::Selection selection =
-      workspace::select(copy, changes, wish.patterns, wish.policy_files);
+      workspace::select(copy, changes, request.patterns, request.policy_files);
   if (changes.left_out > 0 || !changes.unread.empty()) {
-    leave_incomplete(selection, changes, wish.silent, end.applied);
+    leave_incomplete(selection, changes, request.silent, end.applied);
     end.wanted = false;
     return end;
   }
-  const std::vector<std::string> unmet = workspace::without_meaning(changes, wish.patterns);
+  const std::vector<std::string> unmet = workspace::without_meaning(changes, request.patterns);
   end.all_met = unmet.empty();
   const bool is_empty = selection.changes.empty();
-  if (!wish.silent)
+  if (!request.silent)
     write_stderr((is_empty ? "sbx: nothing to apply\n" : "") +
                  (changes.changes.empty() ? std::string() : unmet_words(unmet)) +
                  (is_empty ? left_words(selection.left) : std::string()));
@@ -153,10 +153,10 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
   }
   SBX_TRY(workspace::check_in_place(copy));  // before the user is asked
   HeldSignals signals;
-  end.was_asked = wish.asks;
-  if (wish.asks && !agreed(copy, selection, wish, paint, signals)) {
+  end.was_asked = request.asks;
+  if (request.asks && !agreed(copy, selection, request, paint, signals)) {
     end.signal = signals.arrived();
-    leave_all(selection, end.signal == 0 ? "the answer was no" : "interrupted", wish.silent,
+    leave_all(selection, end.signal == 0 ? "the answer was no" : "interrupted", request.silent,
               end.applied);
     end.wanted = false;
     return end;
@@ -168,9 +168,9 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
   end.applied = SBX_TRY(workspace::apply(copy, selection,
                                          {.waits = waits,
                                           .stop = [&signals] { return signals.arrived() != 0; },
-                                          .state_directory = wish.state_directory}));
+                                          .state_directory = request.state_directory}));
   end.signal = end.applied.stopped ? signals.arrived() : 0;
-  if (!wish.silent) write_stderr(applied_words(end.applied, copy.directory));
+  if (!request.silent) write_stderr(applied_words(end.applied, copy.directory));
   return end;
 }
 

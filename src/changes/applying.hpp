@@ -13,7 +13,7 @@ namespace sbx::changes {
 
 enum class Preview : std::uint8_t { none, names, everything };
 
-struct Wish {
+struct Request {
   std::vector<std::string> patterns;      ///< none: everything
   std::vector<std::string> policy_files;  ///< of the run: never written to
   bool asks = true;
@@ -41,7 +41,7 @@ struct ApplyEnd {
 /// Asks if requested, applies, and reports on stderr. SIGINT and its like are held
 /// back while it writes, so that no file is left half written. Errors: host (nothing was done).
 [[nodiscard]] Result<ApplyEnd> apply_changes(const workspace::Copy& copy,
-                                             const workspace::ChangeSet& changes, const Wish& wish,
-                                             const Paint& paint);
+                                             const workspace::ChangeSet& changes,
+                                             const Request& request, const Paint& paint);
 
 }  // namespace sbx::changes

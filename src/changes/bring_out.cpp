@@ -201,25 +201,25 @@ Status BringOut::collect(const workspace::ChangeSet& changes, bool silent) {
 
 Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outcome,
                        const std::string& run, bool silent, const Paint& paint) {
-  const Wish wish{.patterns = options_.patterns,
-                  .policy_files = policy_files(),
-                  .asks = !options_.yes,
-                  .preview = options_.diff ? Preview::none : Preview::everything,
-                  .state_directory = state_directory_,
-                  .silent = silent};
+  const Request request{.patterns = options_.patterns,
+                        .policy_files = policy_files(),
+                        .asks = !options_.yes,
+                        .preview = options_.diff ? Preview::none : Preview::everything,
+                        .state_directory = state_directory_,
+                        .silent = silent};
   if (options_.yes && !succeeded(outcome)) {
     const std::string why = ending_words(outcome);
     if (!silent)
       write_stderr("sbx: not applied: " + why +
                    (done_.kept ? "\n" : "; the changes are gone (--keep NAME keeps them)\n"));
     const workspace::Selection selection =
-        workspace::select(copy_, changes, wish.patterns, wish.policy_files);
+        workspace::select(copy_, changes, request.patterns, request.policy_files);
     done_.applied.emplace(workspace::Applied{.left = selection.left});
     for (const Change& change : selection.changes)
       done_.applied->left.push_back({change.path, why});
     return {};
   }
-  ApplyEnd end = SBX_TRY(apply_changes(copy_, changes, wish, paint));
+  ApplyEnd end = SBX_TRY(apply_changes(copy_, changes, request, paint));
   const bool keeps =
       !done_.kept && (end.leaves_something() ||
                       (end.wanted && std::ranges::any_of(end.applied.left, is_protected)));

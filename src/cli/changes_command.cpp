@@ -225,12 +225,12 @@ int apply(const Invocation& typed) {
   if (!kept) return changes_failed(typed, kept.error());
   if (const Status there = changes::open_directories(*kept); !there)
     return changes_failed(typed, there.error());
-  const changes::Wish wish{.patterns = {typed.operands.begin() + 1, typed.operands.end()},
-                           .policy_files = kept->facts.policy_files,
-                           .asks = !typed.bring_out.yes,
-                           .state_directory = state_directory().value_or(""),
-                           .silent = typed.output.json};
-  const auto end = changes::apply_changes(kept->copy, kept->changes, wish,
+  const changes::Request request{.patterns = {typed.operands.begin() + 1, typed.operands.end()},
+                                 .policy_files = kept->facts.policy_files,
+                                 .asks = !typed.bring_out.yes,
+                                 .state_directory = state_directory().value_or(""),
+                                 .silent = typed.output.json};
+  const auto end = changes::apply_changes(kept->copy, kept->changes, request,
                                           paint_for(typed.output.color, STDERR_FILENO));
   if (!end) return changes_failed(typed, end.error());
   note_applied(kept->facts.name, end->applied.done.size());

@@ -177,9 +177,9 @@ class SessionCommand {
                  fmt::format("sbx {} --help", typed_.command));
   }
 
-  [[nodiscard]] Result<Json> ask(const std::string& name, const Json& wish) const {
+  [[nodiscard]] Result<Json> ask(const std::string& name, const Json& request) const {
     session::Client client = SBX_TRY(session::Client::connect(host_, name));
-    return client.ask(wish);
+    return client.ask(request);
   }
 
   [[nodiscard]] static int print(const std::string& text) {
@@ -448,11 +448,11 @@ class SessionCommand {
     if (typed_.output.json && typed_.follow)
       return usage("usage", "--json and --follow exclude each other",
                    "sbx session wait first; --json prints what is there by now");
-    Json wish{{"op", "logs"}, {"call", SBX_TRY(call_number())}, {"follow", false}};
-    if (typed_.output.json) return log_as_json(wish);
+    Json request{{"op", "logs"}, {"call", SBX_TRY(call_number())}, {"follow", false}};
+    if (typed_.output.json) return log_as_json(request);
     for (;;) {
-      const auto answer = ask(operands_.front(), wish);
-      const bool has_begun = member_or(wish, "follow", false);
+      const auto answer = ask(operands_.front(), request);
+      const bool has_begun = member_or(request, "follow", false);
       if (!answer && has_begun && is_gone(answer.error())) return kDone;  // and the call with it
       if (!answer) return fail(answer.error());
       const Json& log = *answer;
@@ -461,9 +461,9 @@ class SessionCommand {
            {std::pair("stdout", STDOUT_FILENO), std::pair("stderr", STDERR_FILENO)})
         SBX_TRY(write_to(fd, key, made_safe(session::binary_of(log, key), fd)));
       if (!typed_.follow || member_or(log, "ended", false)) return kDone;
-      wish["follow"] = true;
-      wish["out"] = member_or(log, "out", std::uint64_t{0});
-      wish["err"] = member_or(log, "err", std::uint64_t{0});
+      request["follow"] = true;
+      request["out"] = member_or(log, "out", std::uint64_t{0});
+      request["err"] = member_or(log, "err", std::uint64_t{0});
     }
   }
 
@@ -477,9 +477,9 @@ class SessionCommand {
     return error.code == "no-such-session" || error.code == "session-gone";
   }
 
-  Result<int> log_as_json(const Json& wish) const {
-    const Json log = SBX_TRY(ask(operands_.front(), wish));
-    Json json{{"call", wish["call"]}, {"ended", member_or(log, "ended", false)}};
+  Result<int> log_as_json(const Json& request) const {
+    const Json log = SBX_TRY(ask(operands_.front(), request));
+    Json json{{"call", request["call"]}, {"ended", member_or(log, "ended", false)}};
     for (const auto& [key, count] : {std::pair("stdout", "out"), std::pair("stderr", "err")}) {
       put_name(json, key, session::binary_of(log, key));
       json[fmt::format("{}_bytes", key)] = member_or(log, count, std::uint64_t{0});
@@ -505,20 +505,20 @@ class SessionCommand {
 
   Result<int> kill() const {
     SBX_TRY(most(3));
-    Json wish{{"op", "kill"}, {"call", SBX_TRY(call_number())}};
-    if (operands_.size() > 2) wish["signal"] = SBX_TRY(signal_of(operands_[2]));
-    (void)SBX_TRY(ask(operands_.front(), wish));
-    return answered({{"call", wish["call"]}, {"signal", member_or(wish, "signal", SIGTERM)}});
+    Json request{{"op", "kill"}, {"call", SBX_TRY(call_number())}};
+    if (operands_.size() > 2) request["signal"] = SBX_TRY(signal_of(operands_[2]));
+    (void)SBX_TRY(ask(operands_.front(), request));
+    return answered({{"call", request["call"]}, {"signal", member_or(request, "signal", SIGTERM)}});
   }
 
   // --- the workspace
 
-  [[nodiscard]] Result<Json> ask_reader(Json wish) const {
+  [[nodiscard]] Result<Json> ask_reader(Json request) const {
     session::Client client = SBX_TRY(session::Client::connect(host_, operands_.front()));
-    wish["op"] = "changes";
-    wish["color"] = static_cast<int>(typed_.output.color);
+    request["op"] = "changes";
+    request["color"] = static_cast<int>(typed_.output.color);
     const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-    return client.ask_worker(wish, fds);
+    return client.ask_worker(request, fds);
   }
 
   Result<int> changes(bool texts) const {

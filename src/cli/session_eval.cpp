@@ -161,14 +161,14 @@ class Eval {
 
  private:
   Result<int> eval() {
-    const Json wish = SBX_TRY(this->wish());
+    const Json request = SBX_TRY(this->request());
     if (!typed_.cell.results.empty())
       results_.emplace(SBX_TRY(CellResults::open(typed_.cell.results)));
     client_.emplace(SBX_TRY(session::Client::connect(host_, typed_.operands.front())));
     signals_ = SBX_TRY(take_ending_signals());
     if (typed_.die_with_parent) parent_ = open_parent();
     loop_.emplace(SBX_TRY(EventLoop::make()));
-    SBX_TRY(begin(wish));
+    SBX_TRY(begin(request));
     while (!ended_ || open_streams_ > 0) SBX_TRY(loop_->run_once());
     if (failure_) return fail(std::move(*failure_));
     return deliver();
@@ -218,7 +218,7 @@ class Eval {
     return std::move(*text);
   }
 
-  Result<Json> wish() {
+  Result<Json> request() {
     if (typed_.operands.size() > (typed_.request.code ? 1U : 2U))
       return usage("usage", "\"sbx session eval\" takes one cell", "sbx session eval --help");
     if (typed_.cell.stream && typed_.output.json)
@@ -239,7 +239,7 @@ class Eval {
     return message;
   }
 
-  Status begin(const Json& wish) {
+  Status begin(const Json& request) {
     UniqueFd out;
     UniqueFd err;
     if (typed_.cell.stream) {
@@ -249,7 +249,7 @@ class Eval {
     }
     const int fds[] = {out.valid() ? out.get() : STDOUT_FILENO,
                        err.valid() ? err.get() : STDERR_FILENO};
-    SBX_TRY(client_->say(wish, fds));
+    SBX_TRY(client_->say(request, fds));
     SBX_TRY(loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { pass_signal_on(); }));
     if (parent_.valid())
       SBX_TRY(loop_->watch(parent_.get(), EPOLLIN, [this](std::uint32_t) {

@@ -30,16 +30,16 @@ class Exec {
 
   int run() {
     if (const Status prepared = prepare(); !prepared) return could_not(prepared.error());
-    const auto wish = this->wish();
-    if (!wish) return could_not(wish.error());
+    const auto request = this->request();
+    if (!request) return could_not(request.error());
     auto client = session::Client::connect(host_, name_);
     if (!client) return could_not(client.error());
     const int in = stdin_file_.valid() ? stdin_file_.get() : STDIN_FILENO;
     std::vector<int> fds{in, STDOUT_FILENO, STDERR_FILENO};
     if (typed_.output.events_fd >= 0) fds.push_back(typed_.output.events_fd);
-    if (typed_.detach) return detach(*client, *wish, fds);
+    if (typed_.detach) return detach(*client, *request, fds);
     const UniqueFd parent = typed_.die_with_parent ? open_parent() : UniqueFd();
-    const auto answer = client->call(*wish, fds, parent.get());
+    const auto answer = client->call(*request, fds, parent.get());
     if (!answer) return could_not(answer.error());
     return deliver(answer->record, answer->status);
   }
@@ -81,7 +81,7 @@ class Exec {
                  "-c CODE, or the program through a pipe");
   }
 
-  Result<Json> wish() {
+  Result<Json> request() {
     if (typed_.detach) SBX_TRY(check_detached());
     stdin_file_ = SBX_TRY(run::open_stdin(request_.program));
     for (const auto* list : {&typed_.sets, &typed_.named})
@@ -90,19 +90,19 @@ class Exec {
     for (auto& each : variables) request_.program.environment.push_back(std::move(each));
     request_.program.interactive = request_.program.interactive && ::isatty(STDIN_FILENO) == 1;
     request_.capture = typed_.output.json && !typed_.detach;  // the log keeps what is written
-    Json wish{{"op", "call"},
-              {"background", typed_.detach},
-              {"reads_stdin", stdin_file_.valid() || typed_.request.code_from_stdin},
-              {"silent", typed_.output.quiet || (typed_.output.json && !typed_.output.verbose)},
-              {"verbose", typed_.output.verbose},
-              {"color", static_cast<int>(typed_.output.color)},
-              {"record", targets_.any()}};
-    session::put_binary(wish, "request", worker::pack(request_));
-    return wish;
+    Json request{{"op", "call"},
+                 {"background", typed_.detach},
+                 {"reads_stdin", stdin_file_.valid() || typed_.request.code_from_stdin},
+                 {"silent", typed_.output.quiet || (typed_.output.json && !typed_.output.verbose)},
+                 {"verbose", typed_.output.verbose},
+                 {"color", static_cast<int>(typed_.output.color)},
+                 {"record", targets_.any()}};
+    session::put_binary(request, "request", worker::pack(request_));
+    return request;
   }
 
-  int detach(session::Client& client, const Json& wish, const std::vector<int>& fds) const {
-    const auto begun = client.ask(wish, fds);
+  int detach(session::Client& client, const Json& request, const std::vector<int>& fds) const {
+    const auto begun = client.ask(request, fds);
     if (!begun) return tell(begun.error());
     const auto call = session::member_or(*begun, "call", std::uint64_t{0});
     if (call == 0) return tell(protocol::garbled().error());

@@ -78,17 +78,17 @@ std::uint16_t port_at(std::span<const std::uint8_t> bytes, std::size_t place) {
 
 }  // namespace
 
-std::vector<SocketWish> Attempts::wishes(bool ipv6) {
-  std::vector<SocketWish> wishes;
+std::vector<SocketRequest> Attempts::requests(bool ipv6) {
+  std::vector<SocketRequest> requests;
   for (const int domain : {AF_INET, AF_INET6})
     for (const int protocol : {IPPROTO_TCP, IPPROTO_UDP})
       if (domain == AF_INET || ipv6)
-        wishes.push_back({.domain = domain,
-                          .type = SOCK_RAW,
-                          .protocol = protocol,
-                          .in_gateway = true,
-                          .loopback_port = 0});
-  return wishes;
+        requests.push_back({.domain = domain,
+                            .type = SOCK_RAW,
+                            .protocol = protocol,
+                            .in_gateway = true,
+                            .loopback_port = 0});
+  return requests;
 }
 
 Attempts::~Attempts() {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
-#include "base/socket_wish.hpp"
+#include "base/socket_request.hpp"
 #include "base/unique_fd.hpp"
 #include "network/socket_address.hpp"
 #include "policy/network_rules.hpp"
@@ -33,14 +33,14 @@ class Attempts {
   using Seen = std::function<void(const Packet&)>;
   enum class Datagrams : std::uint8_t { headers, whole };
 
-  static std::vector<SocketWish> wishes(bool ipv6);
+  static std::vector<SocketRequest> requests(bool ipv6);
 
   Attempts(EventLoop& loop, Seen seen) : loop_(loop), seen_(std::move(seen)) {}
   Attempts(const Attempts&) = delete;
   Attempts& operator=(const Attempts&) = delete;
   ~Attempts();
 
-  /// A raw socket of wishes(). Errors: setup (its filter), internal.
+  /// A raw socket of requests(). Errors: setup (its filter), internal.
   [[nodiscard]] static Status prepare(int socket, Datagrams datagrams);
   [[nodiscard]] Status watch(UniqueFd socket);
   /// Reads what came until now, within bounds.

@@ -23,7 +23,7 @@ constexpr int kDnsBacklog = 128;
 /// snapshots.
 constexpr std::uint32_t kTtlSeconds = 60;
 
-SocketWish gateway_socket(int domain, int type, int protocol = 0) {
+SocketRequest gateway_socket(int domain, int type, int protocol = 0) {
   return {
       .domain = domain, .type = type, .protocol = protocol, .in_gateway = true, .loopback_port = 0};
 }
@@ -47,17 +47,17 @@ struct Gateway::Served {
   DnsService dns;
 };
 
-std::vector<SocketWish> Gateway::wishes(const plan::NetworkPlan& plan, bool ipv6) {
-  std::vector<SocketWish> wishes{gateway_socket(AF_INET, SOCK_DGRAM),
-                                 gateway_socket(AF_INET, SOCK_STREAM)};
+std::vector<SocketRequest> Gateway::requests(const plan::NetworkPlan& plan, bool ipv6) {
+  std::vector<SocketRequest> requests{gateway_socket(AF_INET, SOCK_DGRAM),
+                                      gateway_socket(AF_INET, SOCK_STREAM)};
   if (ipv6) {
-    wishes.push_back(gateway_socket(AF_INET6, SOCK_DGRAM));
-    wishes.push_back(gateway_socket(AF_INET6, SOCK_STREAM));
+    requests.push_back(gateway_socket(AF_INET6, SOCK_DGRAM));
+    requests.push_back(gateway_socket(AF_INET6, SOCK_STREAM));
   }
   if (plan.named || plan.wide_rule() != nullptr)
-    for (const SocketWish& each : Attempts::wishes(ipv6)) wishes.push_back(each);
-  for (const SocketWish& each : Listeners::wishes(plan.rules, ipv6)) wishes.push_back(each);
-  return wishes;
+    for (const SocketRequest& each : Attempts::requests(ipv6)) requests.push_back(each);
+  for (const SocketRequest& each : Listeners::requests(plan.rules, ipv6)) requests.push_back(each);
+  return requests;
 }
 
 Gateway::Gateway(const plan::NetworkPlan& plan, Space space)

@@ -8,7 +8,7 @@
 
 #include "base/event_loop.hpp"
 #include "base/result.hpp"
-#include "base/socket_wish.hpp"
+#include "base/socket_request.hpp"
 #include "network/attempts.hpp"
 #include "network/dns_service.hpp"
 #include "network/listeners.hpp"
@@ -26,9 +26,9 @@ namespace sbx::network {
 class Gateway {
  public:
   /// The sockets that it needs in its namespace, from the start.
-  static std::vector<SocketWish> wishes(const plan::NetworkPlan& plan, bool ipv6);
+  static std::vector<SocketRequest> requests(const plan::NetworkPlan& plan, bool ipv6);
 
-  /// `sockets` are those of wishes(); `space` is the gateway's namespace. Listens for everything
+  /// `sockets` are those of requests(); `space` is the gateway's namespace. Listens for everything
   /// that is known before the program starts: call before it does. The plan is borrowed.
   /// Errors: policy (a rule that can't be enforced), setup.
   [[nodiscard]] static Result<std::unique_ptr<Gateway>> make(const plan::NetworkPlan& plan,

@@ -65,8 +65,8 @@ Listeners::Listeners(SocketPool& pool, const std::vector<PlacedRule>& rules, con
       any_wide_(std::ranges::any_of(
           rules, [](const PlacedRule& placed) { return placed.rule.is_wide(); })) {}
 
-std::vector<SocketWish> Listeners::wishes(std::span<const PlacedRule> rules, bool ipv6) {
-  std::vector<SocketWish> wishes;
+std::vector<SocketRequest> Listeners::requests(std::span<const PlacedRule> rules, bool ipv6) {
+  std::vector<SocketRequest> requests;
   for (const PlacedRule& placed : rules) {
     const NetworkRule& rule = placed.rule;
     const bool v6 =
@@ -74,14 +74,14 @@ std::vector<SocketWish> Listeners::wishes(std::span<const PlacedRule> rules, boo
     if (v6 && !ipv6) continue;
     std::size_t count = rule.is_wide() ? 0 : rule.port_count();
     if (rule.kind == NetworkRule::Kind::wildcard) count *= kNamesOfAWildcard;
-    for (; count > 0 && wishes.size() < kMostFromStart; --count)
-      wishes.push_back({.domain = v6 ? AF_INET6 : AF_INET,
-                        .type = type_of(rule.transport),
-                        .protocol = 0,
-                        .in_gateway = true,
-                        .loopback_port = 0});
+    for (; count > 0 && requests.size() < kMostFromStart; --count)
+      requests.push_back({.domain = v6 ? AF_INET6 : AF_INET,
+                          .type = type_of(rule.transport),
+                          .protocol = 0,
+                          .in_gateway = true,
+                          .loopback_port = 0});
   }
-  return wishes;
+  return requests;
 }
 
 std::string Listeners::key_of(const Endpoint& place) {

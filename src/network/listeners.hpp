@@ -43,7 +43,7 @@ class Listeners {
   Listeners(SocketPool& pool, const std::vector<policy::PlacedRule>& rules, const Names& names);
 
   /// How many sockets the rules need from the start, by domain and type: for the pool.
-  static std::vector<SocketWish> wishes(std::span<const policy::PlacedRule> rules, bool ipv6);
+  static std::vector<SocketRequest> requests(std::span<const policy::PlacedRule> rules, bool ipv6);
 
   /// Listens for what the rules about addresses name. Errors: setup.
   [[nodiscard]] Status listen_for_addresses(bool ipv6);

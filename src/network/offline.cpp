@@ -51,7 +51,7 @@ bool stays_inside(const Address& address) {
   return address == *policy::parse_v6("::1") || address == *policy::parse_v6("::");
 }
 
-SocketWish resolver_socket(int type) {
+SocketRequest resolver_socket(int type) {
   return {.domain = AF_INET,
           .type = type,
           .protocol = 0,
@@ -84,13 +84,13 @@ bool asks_for_names(std::span<const std::byte> socket_address) {
   return destination && destination->port == kDnsPort && stays_inside(destination->address);
 }
 
-std::vector<SocketWish> Offline::wishes() {
+std::vector<SocketRequest> Offline::requests() {
   return {resolver_socket(SOCK_DGRAM), resolver_socket(SOCK_STREAM)};
 }
 
 Status Offline::attach(EventLoop& loop) {
   dns_.emplace(loop, [this](const dns::Query& query) { return answer(query); });
-  const std::vector<SocketWish> order = wishes();
+  const std::vector<SocketRequest> order = requests();
   for (std::size_t i = 0; i < sockets_.size(); ++i) {
     SBX_TRY(order[i].type == SOCK_DGRAM ? dns_->serve_udp(std::move(sockets_[i]))
                                         : dns_->serve_tcp(std::move(sockets_[i])));

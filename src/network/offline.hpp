@@ -12,7 +12,7 @@
 #include <sbx/outcome.hpp>
 
 #include "base/event_loop.hpp"
-#include "base/socket_wish.hpp"
+#include "base/socket_request.hpp"
 #include "network/dns_service.hpp"
 #include "network/tally.hpp"
 #include "plan/plan.hpp"
@@ -39,9 +39,9 @@ struct Attempt {
 class Offline {
  public:
   /// The sockets of the sandbox's own loopback that questions for names come to.
-  [[nodiscard]] static std::vector<SocketWish> wishes();
+  [[nodiscard]] static std::vector<SocketRequest> requests();
 
-  /// `sockets` are those of wishes(); the plan is borrowed.
+  /// `sockets` are those of requests(); the plan is borrowed.
   Offline(const plan::NetworkPlan& plan, std::vector<UniqueFd> sockets)
       : plan_(plan), sockets_(std::move(sockets)) {}
 

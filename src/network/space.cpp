@@ -24,7 +24,7 @@ struct Task {
   int space;
   unsigned uid;
   unsigned gid;
-  SocketWish wish;
+  SocketRequest request;
   std::size_t count;
   std::array<int, kMostAtOnce> fds;
   std::size_t made;
@@ -48,8 +48,8 @@ int make_sockets(void* argument) {
       failed(::syscall(SYS_setresuid, task.uid, task.uid, task.uid)))
     return 1;
   while (task.made < task.count) {
-    const int fd = ::socket(task.wish.domain, task.wish.type | SOCK_NONBLOCK | SOCK_CLOEXEC,
-                            task.wish.protocol);
+    const int fd = ::socket(task.request.domain, task.request.type | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                            task.request.protocol);
     if (failed(fd)) return 1;
     task.fds[task.made++] = fd;
   }
@@ -58,7 +58,7 @@ int make_sockets(void* argument) {
 
 }  // namespace
 
-Result<std::vector<UniqueFd>> Space::make(const SocketWish& wish, std::size_t count) const {
+Result<std::vector<UniqueFd>> Space::make(const SocketRequest& request, std::size_t count) const {
   const UniqueFd user_space(::ioctl(space_.get(), NS_GET_USERNS));
   if (!user_space.valid())
     return fail_errno(ErrorKind::host, "no-socket", "cannot look at the sandbox's namespaces");
@@ -66,7 +66,7 @@ Result<std::vector<UniqueFd>> Space::make(const SocketWish& wish, std::size_t co
             .space = space_.get(),
             .uid = uid_,
             .gid = gid_,
-            .wish = wish,
+            .request = request,
             .count = std::min(count, kMostAtOnce)};
   // Not on this stack, whose pages would all be touched, and not shared with another run.
   constexpr std::size_t kStack = 32'768;

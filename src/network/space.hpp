@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/socket_wish.hpp"
+#include "base/socket_request.hpp"
 #include "base/unique_fd.hpp"
 
 namespace sbx::network {
@@ -19,7 +19,8 @@ class Space {
 
   /// Makes `count` sockets by a short-lived process that joins the namespace. Non-blocking and
   /// close-on-exec. As many as the limit of open files leaves; errors: host (none at all).
-  [[nodiscard]] Result<std::vector<UniqueFd>> make(const SocketWish& wish, std::size_t count) const;
+  [[nodiscard]] Result<std::vector<UniqueFd>> make(const SocketRequest& request,
+                                                   std::size_t count) const;
 
  private:
   UniqueFd space_;

@@ -21,12 +21,12 @@ constexpr int kNotAllApplied = 1;  // as for `sbx changes apply`; the command's 
 
 /// An empty workspace has no changes to show, apply or keep. A user who typed "empty" gets an
 /// error.
-void imply_overlay(policy::Policy& policy, const changes::BringOutOptions& wish) {
+void imply_overlay(policy::Policy& policy, const changes::BringOutOptions& request) {
   auto& mode = policy.filesystem.workspace.mode;
-  const char* const option = wish.apply           ? "--apply"
-                             : !wish.keep.empty() ? "--keep"
-                             : wish.diff          ? "--diff"
-                                                  : nullptr;
+  const char* const option = request.apply           ? "--apply"
+                             : !request.keep.empty() ? "--keep"
+                             : request.diff          ? "--diff"
+                                                     : nullptr;
   if (option == nullptr || mode.value != policy::WorkspaceMode::empty ||
       mode.origin.layer == Layer::command_line)
     return;

@@ -42,13 +42,13 @@ Status RunNetwork::prepare() {
     publisher_ = SBX_TRY(network::Publisher::make(plan_));
     request_.space = true;
   }
-  if (plan_.names_attempts()) request_.sockets = network::Offline::wishes();
+  if (plan_.names_attempts()) request_.sockets = network::Offline::requests();
   if (publisher_ || plan_.allow_list) SBX_TRY(allow_many_descriptors());
   if (plan_.allow_list) {
     request_.gateway = true;
-    request_.sockets = network::Gateway::wishes(plan_, spawn::has_ipv6());
+    request_.sockets = network::Gateway::requests(plan_, spawn::has_ipv6());
   }
-  if (counts_sockets_) request_.sockets.push_back(supervise::SocketMeter::wish());
+  if (counts_sockets_) request_.sockets.push_back(supervise::SocketMeter::request());
   return {};
 }
 
@@ -111,13 +111,13 @@ void RunNetwork::live_in(supervise::Settings& settings, Events* events) {
 }
 
 supervise::SocketDiagnosis RunNetwork::sockets() const {
-  const auto is_tcp = [](const SocketWish& wish) {
-    return !wish.in_gateway && wish.domain == AF_INET && wish.type == SOCK_STREAM;
+  const auto is_tcp = [](const SocketRequest& request) {
+    return !request.in_gateway && request.domain == AF_INET && request.type == SOCK_STREAM;
   };
   const auto& made = request_.sockets;
   return {
       .fd = diagnosis_.get(),
-      .sockets = static_cast<unsigned>(std::ranges::count(made, false, &SocketWish::in_gateway)),
+      .sockets = static_cast<unsigned>(std::ranges::count(made, false, &SocketRequest::in_gateway)),
       .tcp = static_cast<unsigned>(std::ranges::count_if(made, is_tcp))};
 }
 

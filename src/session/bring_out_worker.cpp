@@ -26,15 +26,15 @@
 namespace sbx::session {
 namespace {
 
-changes::BringOutOptions options_of(const Json& wish) {
+changes::BringOutOptions options_of(const Json& request) {
   changes::BringOutOptions options;
-  options.diff = member_or(wish, "diff", false);
-  options.yes = member_or(wish, "yes", false);
-  options.keep = member_or(wish, "keep", "");
-  options.directory = binary_of(wish, "out");
+  options.diff = member_or(request, "diff", false);
+  options.yes = member_or(request, "yes", false);
+  options.keep = member_or(request, "keep", "");
+  options.directory = binary_of(request, "out");
   for (const auto& [key, list] :
        {std::pair("patterns", &options.patterns), std::pair("collect", &options.collect)})
-    if (const auto patterns = wish.find(key); patterns != wish.end())
+    if (const auto patterns = request.find(key); patterns != request.end())
       for (const Json& each : *patterns)
         if (each.is_string()) list->push_back(each.get<std::string>());
   return options;
@@ -90,8 +90,9 @@ Error not_kept(Error error, const std::string& state_directory) {
   return error;
 }
 
-Paint paint_of(const Json& wish, int descriptor) {
-  return paint_for(static_cast<Color>(std::clamp(member_or(wish, "color", 0), 0, 2)), descriptor);
+Paint paint_of(const Json& request, int descriptor) {
+  return paint_for(static_cast<Color>(std::clamp(member_or(request, "color", 0), 0, 2)),
+                   descriptor);
 }
 
 /// For `changes` and `diff`: nothing is changed.

@@ -124,8 +124,8 @@ Result<Json> Client::answer() {
   return std::move(packet.body);
 }
 
-Result<Json> Client::ask(const Json& wish, std::span<const int> fds) {
-  SBX_TRY(protocol::send(socket_.get(), wish, fds));
+Result<Json> Client::ask(const Json& request, std::span<const int> fds) {
+  SBX_TRY(protocol::send(socket_.get(), request, fds));
   return answer();
 }
 
@@ -141,9 +141,9 @@ Error Client::silent() const {
                   " ends it and everything in it"};
 }
 
-Result<Json> Client::ask_soon(const Json& wish) {
+Result<Json> Client::ask_soon(const Json& request) {
   constexpr int kAnswersWithin = 2000;  // ms
-  SBX_TRY(protocol::send(socket_.get(), wish));
+  SBX_TRY(protocol::send(socket_.get(), request));
   pollfd answers{socket_.get(), POLLIN, 0};
   int ready = 0;
   while ((ready = ::poll(&answers, 1, kAnswersWithin)) < 0 && errno == EINTR) {
@@ -173,10 +173,10 @@ Result<Json> Client::next() {
   return packet;
 }
 
-Result<Json> Client::ask_worker(const Json& wish, std::span<const int> fds, int parent) {
+Result<Json> Client::ask_worker(const Json& request, std::span<const int> fds, int parent) {
   // From here on: a call may run before its client hears of it.
   Forwarding forwarding(socket_.get(), parent);
-  SBX_TRY(say(wish, fds));
+  SBX_TRY(say(request, fds));
   forwarding.wait_for_begin();
   const auto begun = answer();
   if (!begun) return fail(blamed(begun.error()));
@@ -206,9 +206,9 @@ UniqueFd Client::peer() const {
   return process::open(peer.pid);
 }
 
-Status Client::ask_to_end(const Json& wish) {
+Status Client::ask_to_end(const Json& request) {
   const UniqueFd process = peer();
-  SBX_TRY(protocol::send(socket_.get(), wish));
+  SBX_TRY(protocol::send(socket_.get(), request));
   constexpr int kStopsWithin = 10'000;  // ms; calls have 4 s, and files may be read for another 5
   pollfd answers{socket_.get(), POLLIN, 0};
   int ready = 0;
@@ -234,8 +234,8 @@ Result<CallAnswer> call_answer(const Json& ended) {
 
 }  // namespace
 
-Status Client::begin_call(const Json& wish, std::span<const int> fds) {
-  (void)SBX_TRY(ask(wish, fds));
+Status Client::begin_call(const Json& request, std::span<const int> fds) {
+  (void)SBX_TRY(ask(request, fds));
   return {};
 }
 
@@ -243,8 +243,8 @@ Result<CallAnswer> Client::end_call() {
   return call_answer(SBX_TRY(answer()));
 }
 
-Result<CallAnswer> Client::call(const Json& wish, std::span<const int> fds, int parent) {
-  return call_answer(SBX_TRY(ask_worker(wish, fds, parent)));
+Result<CallAnswer> Client::call(const Json& request, std::span<const int> fds, int parent) {
+  return call_answer(SBX_TRY(ask_worker(request, fds, parent)));
 }
 
 }  // namespace sbx::session

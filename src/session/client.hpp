@@ -24,20 +24,20 @@ class Client {
   [[nodiscard]] static Result<Client> connect(const LiveSession& session);
 
   /// Errors: those of the session, host "session-gone".
-  [[nodiscard]] Result<Json> ask(const Json& wish, std::span<const int> fds = {});
+  [[nodiscard]] Result<Json> ask(const Json& request, std::span<const int> fds = {});
   /// The same, and the session's process has ended when it returns: for `stop`.
-  [[nodiscard]] Status ask_to_end(const Json& wish);
+  [[nodiscard]] Status ask_to_end(const Json& request);
   /// The same where the answer must not take long. Errors: host "session-silent" too, after 2 s.
-  [[nodiscard]] Result<Json> ask_soon(const Json& wish);
+  [[nodiscard]] Result<Json> ask_soon(const Json& request);
   /// Starts a call and waits for its end. Signals to this process go to the call: it is cancelled
   /// as a run is, or stopped and continued. `parent`: a pidfd of whoever started this process,
   /// whose end cancels the call; -1: nobody's does. Errors: those of the session, host "call-lost"
   /// (the call's worker was killed).
-  [[nodiscard]] Result<CallAnswer> call(const Json& wish, std::span<const int> fds,
+  [[nodiscard]] Result<CallAnswer> call(const Json& request, std::span<const int> fds,
                                         int parent = -1);
   /// Both halves, for a client that feeds the call meanwhile. A signal that ends this process ends
   /// the call.
-  [[nodiscard]] Status begin_call(const Json& wish, std::span<const int> fds);
+  [[nodiscard]] Status begin_call(const Json& request, std::span<const int> fds);
   [[nodiscard]] Result<CallAnswer> end_call();
   /// Sends a request that more than one packet answers; also what belongs to it and comes later.
   [[nodiscard]] Status say(const Json& words, std::span<const int> fds = {});
@@ -51,7 +51,7 @@ class Client {
   /// member "error".
   [[nodiscard]] Result<Json> next_whole();
   /// Like call(), for work whose answer is JSON instead of a record: reading changes.
-  [[nodiscard]] Result<Json> ask_worker(const Json& wish, std::span<const int> fds,
+  [[nodiscard]] Result<Json> ask_worker(const Json& request, std::span<const int> fds,
                                         int parent = -1);
 
  private:

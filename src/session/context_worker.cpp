@@ -282,8 +282,8 @@ class ContextWorker {
 
   // --- questions about code that does not run
 
-  void inspect(const Json& wish, std::vector<UniqueFd> fds) {
-    auto question = Inspection::receive(wish, std::move(fds));
+  void inspect(const Json& request, std::vector<UniqueFd> fds) {
+    auto question = Inspection::receive(request, std::move(fds));
     if (!question) return session_.note(Note::What::answered);
     // A question does not wait for a cell or another question: its answer would come too late.
     if (ready_ && phase_ != Phase::idle) return answer_question(*question);

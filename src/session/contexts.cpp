@@ -19,8 +19,8 @@ const char* state_of(const Context& context) {
 
 }  // namespace
 
-Result<std::string> Contexts::name_of(const Json& wish, const std::string& language) {
-  std::string name = member_or(wish, "context", "");
+Result<std::string> Contexts::name_of(const Json& request, const std::string& language) {
+  std::string name = member_or(request, "context", "");
   if (name.empty()) return language;
   if (check_name(name)) return name;
   return fail(Error{.kind = ErrorKind::usage,

@@ -32,7 +32,8 @@ class Contexts {
  public:
   /// The name of the context of a request, of which it may give the language only. Errors: usage
   /// "bad-context-name".
-  [[nodiscard]] static Result<std::string> name_of(const Json& wish, const std::string& language);
+  [[nodiscard]] static Result<std::string> name_of(const Json& request,
+                                                   const std::string& language);
 
   [[nodiscard]] Context* find(const std::string& name);
   /// The one that is this call; null: none.

@@ -17,14 +17,14 @@ constexpr std::size_t kLongestIndent = 200;
 
 }  // namespace
 
-Result<Inspection> Inspection::receive(const Json& wish, std::vector<UniqueFd> fds) {
+Result<Inspection> Inspection::receive(const Json& request, std::vector<UniqueFd> fds) {
   if (fds.empty())
     return fail(Error{.kind = ErrorKind::internal,
                       .code = "bad-message",
                       .message = "a question came without its connection"});
   Inspection inspection;
-  inspection.what_ = member_or(wish, "inspect", "");
-  inspection.code_ = member_or(wish, "code", "");
+  inspection.what_ = member_or(request, "inspect", "");
+  inspection.code_ = member_or(request, "code", "");
   inspection.client_ = std::move(fds[0]);
   return inspection;
 }

@@ -15,10 +15,10 @@ namespace sbx::session {
 /// person's editor shows it: what can't be part of a line of text is left out.
 class Inspection {
  public:
-  /// `wish`: "inspect" names the question, "completeness", "completion" or none (only the context
-  /// is meant), and "code" has the text up to the cursor. `fds`: the client's connection. Errors:
-  /// internal "bad-message".
-  [[nodiscard]] static Result<Inspection> receive(const Json& wish, std::vector<UniqueFd> fds);
+  /// `request`: "inspect" names the question, "completeness", "completion" or none (only the
+  /// context is meant), and "code" has the text up to the cursor. `fds`: the client's connection.
+  /// Errors: internal "bad-message".
+  [[nodiscard]] static Result<Inspection> receive(const Json& request, std::vector<UniqueFd> fds);
   [[nodiscard]] bool is_for_driver() const {
     return what_ == "completeness" || what_ == "completion";
   }

@@ -19,15 +19,15 @@ constexpr timeval kTakesWithin{.tv_sec = 2, .tv_usec = 0};
 
 }  // namespace
 
-Result<OpenCell> OpenCell::receive(const Json& wish, std::vector<UniqueFd> fds) {
+Result<OpenCell> OpenCell::receive(const Json& request, std::vector<UniqueFd> fds) {
   if (fds.size() != 3)
     return fail(Error{.kind = ErrorKind::internal,
                       .code = "bad-message",
                       .message = "a cell came without its descriptors"});
   OpenCell cell;
-  cell.request_ = SBX_TRY(worker::unpack(binary_of(wish, "request")));
+  cell.request_ = SBX_TRY(worker::unpack(binary_of(request, "request")));
   if (!cell.request_.program.code) cell.request_.program.code = "";
-  cell.follows_ = member_or(wish, "follow", false);
+  cell.follows_ = member_or(request, "follow", false);
   cell.client_ = std::move(fds[0]);
   cell.out_ = std::move(fds[1]);
   cell.err_ = std::move(fds[2]);

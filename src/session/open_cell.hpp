@@ -19,9 +19,9 @@ namespace sbx::session {
 /// A cell in the worker of its context: from the client's request to the record.
 class OpenCell {
  public:
-  /// `wish`: what the request says. `fds`: the request, the client's connection, and its standard
-  /// output and error. Errors: internal "bad-message".
-  [[nodiscard]] static Result<OpenCell> receive(const Json& wish, std::vector<UniqueFd> fds);
+  /// `request`: what the request says. `fds`: the request, the client's connection, and its
+  /// standard output and error. Errors: internal "bad-message".
+  [[nodiscard]] static Result<OpenCell> receive(const Json& request, std::vector<UniqueFd> fds);
 
   [[nodiscard]] int client() const { return client_.get(); }
   [[nodiscard]] const std::string& code() const { return *request_.program.code; }

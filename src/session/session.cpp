@@ -227,8 +227,8 @@ void Session::watch_idle() {
               [this] { watch_idle(); });
 }
 
-void Session::extend(const Json& wish, const UniqueFd& connection) {
-  const auto by = Milliseconds{member_or(wish, "milliseconds", std::int64_t{0})};
+void Session::extend(const Json& request, const UniqueFd& connection) {
+  const auto by = Milliseconds{member_or(request, "milliseconds", std::int64_t{0})};
   const policy::Session& limits = held_->policy().session;
   // The policy's lifetime bounds each extension: a session can be prolonged again and again, but
   // not by more at a time.

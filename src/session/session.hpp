@@ -41,31 +41,31 @@ class Session {
   static void refuse(int connection, const Error& error);
   void call(protocol::Packet packet, UniqueFd connection);
   void list_calls(const UniqueFd& connection);
-  void logs(const Json& wish, UniqueFd connection);
-  void wait(const Json& wish, UniqueFd connection);
-  void signal(const Json& wish, const UniqueFd& connection);
+  void logs(const Json& request, UniqueFd connection);
+  void wait(const Json& request, UniqueFd connection);
+  void signal(const Json& request, const UniqueFd& connection);
   void stats(const UniqueFd& connection);
-  [[nodiscard]] Call* named_call(const Json& wish, int connection);
+  [[nodiscard]] Call* named_call(const Json& request, int connection);
 
   // Contexts: session_cells.cpp
   void eval(protocol::Packet packet, UniqueFd connection);
-  [[nodiscard]] Result<Context*> context_for(const Json& wish);
+  [[nodiscard]] Result<Context*> context_for(const Json& request);
   Status start_context(Context& context);
   void pass_on(Context& context, protocol::Packet packet, UniqueFd connection);
   void hear_of_context(const Call& call, Note::What what);
   void context_ended(const Call& call);
-  [[nodiscard]] Context* named_context(const Json& wish, int connection);
+  [[nodiscard]] Context* named_context(const Json& request, int connection);
   void tell_context(const Context& context, Note::What what);
   [[nodiscard]] static bool takes_more(const Call& call);
-  void interrupt(const Json& wish, const UniqueFd& connection);
-  void restart(const Json& wish, UniqueFd connection);
+  void interrupt(const Json& request, const UniqueFd& connection);
+  void restart(const Json& request, UniqueFd connection);
 
   // Calls: session_calls.cpp
   /// Takes fds and connection only where it succeeds.
-  Status start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& connection);
+  Status start_call(Json request, std::vector<UniqueFd>& fds, UniqueFd& connection);
   [[nodiscard]] Status check_cpu_is_left() const;
-  Status give_to_worker(Call& call, const Json& wish, const std::vector<UniqueFd>& fds, int image,
-                        int client);
+  Status give_to_worker(Call& call, const Json& request, const std::vector<UniqueFd>& fds,
+                        int image, int client);
   [[nodiscard]] Result<int> image();
   Status log_output(Call& call, std::vector<UniqueFd>& fds, bool keeps_stdin);
   Status watch(Call& call);
@@ -108,7 +108,7 @@ class Session {
   void note_use();
   void watch_idle();
   void watch_lifetime();
-  void extend(const Json& wish, const UniqueFd& connection);
+  void extend(const Json& request, const UniqueFd& connection);
   void stop(UniqueFd connection, EndCause cause = EndCause::stop);
   void end_when_calls_have();
   void handle_signals();

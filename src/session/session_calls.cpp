@@ -95,22 +95,23 @@ Status Session::log_output(Call& call, std::vector<UniqueFd>& fds, bool keeps_st
   return {};
 }
 
-Status Session::start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& connection) {
+Status Session::start_call(Json request, std::vector<UniqueFd>& fds, UniqueFd& connection) {
   const policy::Session& limits = held_->policy().session;
   if (calls_.running() >= limits.calls.value)
     return fail(too_many_calls(limits.calls.value, limits.calls.origin, place_.name()));
   SBX_TRY(check_cpu_is_left());
-  const bool own = member_or(wish, "own", false);
+  const bool own = member_or(request, "own", false);
   const int own_program = own ? SBX_TRY(image()) : -1;
   Call& call = calls_.add(limits.log.value.count);
-  call.is_background = member_or(wish, "background", false);
+  call.is_background = member_or(request, "background", false);
   call.since = ::time(nullptr);
   call.began_microseconds = sys::now_microseconds();
-  wish["call"] = call.number;
+  request["call"] = call.number;
   const auto begin = [&]() -> Status {
-    if (call.is_background) SBX_TRY(log_output(call, fds, member_or(wish, "reads_stdin", false)));
-    SBX_TRY(
-        give_to_worker(call, wish, fds, own_program, call.is_background ? -1 : connection.get()));
+    if (call.is_background)
+      SBX_TRY(log_output(call, fds, member_or(request, "reads_stdin", false)));
+    SBX_TRY(give_to_worker(call, request, fds, own_program,
+                           call.is_background ? -1 : connection.get()));
     return watch(call);
   };
   if (const Status begun = begin(); !begun) {
@@ -124,13 +125,13 @@ Status Session::start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& conn
   fds.clear();
   connection.reset();
   // What lists show is made while the worker works.
-  const auto asked = worker::unpack(binary_of(wish, "request"));
-  call.command = own || !asked ? member_or(wish, "title", "files") : line_of(asked->program);
+  const auto asked = worker::unpack(binary_of(request, "request"));
+  call.command = own || !asked ? member_or(request, "title", "files") : line_of(asked->program);
   return {};
 }
 
 /// To one that waits, else to a new one.
-Status Session::give_to_worker(Call& call, const Json& wish, const std::vector<UniqueFd>& fds,
+Status Session::give_to_worker(Call& call, const Json& request, const std::vector<UniqueFd>& fds,
                                int image, int client) {
   std::vector<int> sent;
   for (const UniqueFd& each : fds) sent.push_back(each.get());
@@ -148,7 +149,7 @@ Status Session::give_to_worker(Call& call, const Json& wish, const std::vector<U
                          : take_waiting();
     const int link = call.worker.link.get();
     if (::send(link, &note, sizeof note, MSG_NOSIGNAL) == sizeof note) {
-      const Status handed = protocol::send(link, wish, sent);
+      const Status handed = protocol::send(link, request, sent);
       if (handed) return {};
       if (handed.error().code != "session-gone") {  // the worker waits for it, and may not get it
         dismiss(std::move(call.worker));

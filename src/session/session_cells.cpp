@@ -78,14 +78,14 @@ void Session::eval(protocol::Packet packet, UniqueFd connection) {
 }
 
 /// The context that is meant, which may not live yet.
-Result<Context*> Session::context_for(const Json& wish) {
-  std::string language = member_or(wish, "language", "");
-  if (Context* const named = contexts_.find(member_or(wish, "context", ""));
+Result<Context*> Session::context_for(const Json& request) {
+  std::string language = member_or(request, "language", "");
+  if (Context* const named = contexts_.find(member_or(request, "context", ""));
       language.empty() && named != nullptr)
     return named;
   const Driver* const driver = SBX_TRY(find_driver(language.empty() ? "python" : language));
   language = driver->language;
-  const std::string name = SBX_TRY(Contexts::name_of(wish, language));
+  const std::string name = SBX_TRY(Contexts::name_of(request, language));
   Context* const known = contexts_.find(name);
   if (known == nullptr) return &contexts_.add(name, language);
   if (known->language != language) return fail(other_language(*known, language));
@@ -172,8 +172,8 @@ void Session::context_ended(const Call& call) {
 }
 
 /// The one that a request names; null: the client has been told that there is none.
-Context* Session::named_context(const Json& wish, int connection) {
-  const std::string name = member_or(wish, "context", "");
+Context* Session::named_context(const Json& request, int connection) {
+  const std::string name = member_or(request, "context", "");
   Context* const found = contexts_.find(name);
   if (found == nullptr) refuse(connection, no_context(name, place_.name()));
   return found;
@@ -186,16 +186,16 @@ void Session::tell_context(const Context& context, Note::What what) {
     (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void Session::interrupt(const Json& wish, const UniqueFd& connection) {
-  const Context* const context = named_context(wish, connection.get());
+void Session::interrupt(const Json& request, const UniqueFd& connection) {
+  const Context* const context = named_context(request, connection.get());
   if (context == nullptr) return;
   if (context->open > 0) tell_context(*context, Note::What::interrupt);
   (void)protocol::send(connection.get(), {{"interrupted", context->open > 0}});
 }
 
 /// Ends it; the next cell starts another one. Answers when it has ended.
-void Session::restart(const Json& wish, UniqueFd connection) {
-  Context* const context = named_context(wish, connection.get());
+void Session::restart(const Json& request, UniqueFd connection) {
+  Context* const context = named_context(request, connection.get());
   if (context == nullptr) return;
   if (context->call == 0) {
     contexts_.forget(context->name);

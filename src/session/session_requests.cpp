@@ -110,8 +110,8 @@ void Session::call(protocol::Packet packet, UniqueFd connection) {
   rest_between_calls();
 }
 
-Call* Session::named_call(const Json& wish, int connection) {
-  const auto number = member_or(wish, "call", std::uint64_t{0});
+Call* Session::named_call(const Json& request, int connection) {
+  const auto number = member_or(request, "call", std::uint64_t{0});
   Call* const found = calls_.find(number);
   if (found == nullptr)
     refuse(connection,
@@ -139,8 +139,8 @@ Json Session::log_of(const Call& call, std::uint64_t out, std::uint64_t err) {
   return json;
 }
 
-void Session::logs(const Json& wish, UniqueFd connection) {
-  Call* const call = named_call(wish, connection.get());
+void Session::logs(const Json& request, UniqueFd connection) {
+  Call* const call = named_call(request, connection.get());
   if (call == nullptr) return;
   if (!call->is_background)
     return refuse(connection.get(), {.kind = ErrorKind::usage,
@@ -148,11 +148,11 @@ void Session::logs(const Json& wish, UniqueFd connection) {
                                      .message = "call " + std::to_string(call->number) +
                                                 " had a client, which got its output",
                                      .hint = "exec -d keeps a call's output"});
-  const std::uint64_t out = member_or(wish, "out", std::uint64_t{0});
-  const std::uint64_t err = member_or(wish, "err", std::uint64_t{0});
+  const std::uint64_t out = member_or(request, "out", std::uint64_t{0});
+  const std::uint64_t err = member_or(request, "err", std::uint64_t{0});
   const bool has_more = call->out.written() > out || call->err.written() > err;
   const bool ended = !call->runs() && call->is_drained();
-  if (!member_or(wish, "follow", false) || has_more || ended)
+  if (!member_or(request, "follow", false) || has_more || ended)
     return (void)protocol::send(connection.get(), log_of(*call, out, err));
   call->followers.push_back({.connection = std::move(connection), .out = out, .err = err});
 }
@@ -169,10 +169,10 @@ void Session::answer_waiter(const Call& call, int connection) {
   (void)protocol::send(connection, answer);
 }
 
-void Session::wait(const Json& wish, UniqueFd connection) {
-  Call* const call = named_call(wish, connection.get());
+void Session::wait(const Json& request, UniqueFd connection) {
+  Call* const call = named_call(request, connection.get());
   if (call == nullptr) return;
-  if (member_or(wish, "record", false) && !call->is_background)
+  if (member_or(request, "record", false) && !call->is_background)
     return refuse(connection.get(), {.kind = ErrorKind::usage,
                                      .code = "not-in-background",
                                      .message = "call " + std::to_string(call->number) +
@@ -182,15 +182,15 @@ void Session::wait(const Json& wish, UniqueFd connection) {
   call->waiters.push_back(std::move(connection));
 }
 
-void Session::signal(const Json& wish, const UniqueFd& connection) {
-  Call* const call = named_call(wish, connection.get());
+void Session::signal(const Json& request, const UniqueFd& connection) {
+  Call* const call = named_call(request, connection.get());
   if (call == nullptr) return;
   if (!call->runs())
     return refuse(connection.get(),
                   {.kind = ErrorKind::usage,
                    .code = "call-ended",
                    .message = "call " + std::to_string(call->number) + " has ended"});
-  const int number = member_or(wish, "signal", 0);
+  const int number = member_or(request, "signal", 0);
   const Note note = number == 0
                         ? Note{Note::What::cancel, static_cast<std::int32_t>(EndCause::kill)}
                         : Note{Note::What::signal, number};

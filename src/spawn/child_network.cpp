@@ -56,17 +56,18 @@ void open_low_ports() {
   set_network("/proc/sys/net/ipv4/ip_unprivileged_port_start", '0');
 }
 
-int make_socket(const Program& program, Stage stage, std::size_t index, const SocketWish& wish) {
-  const int fd = static_cast<int>(
-      must(program, stage, index,
-           ::socket(wish.domain, wish.type | SOCK_NONBLOCK | SOCK_CLOEXEC, wish.protocol)));
-  if (wish.loopback_port == 0) return fd;
+int make_socket(const Program& program, Stage stage, std::size_t index,
+                const SocketRequest& request) {
+  const int fd = static_cast<int>(must(
+      program, stage, index,
+      ::socket(request.domain, request.type | SOCK_NONBLOCK | SOCK_CLOEXEC, request.protocol)));
+  if (request.loopback_port == 0) return fd;
   sockaddr_in place{};
   place.sin_family = AF_INET;
-  place.sin_port = htons(wish.loopback_port);
+  place.sin_port = htons(request.loopback_port);
   place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   must(program, stage, index, ::bind(fd, reinterpret_cast<const sockaddr*>(&place), sizeof place));
-  if (wish.type == SOCK_STREAM) must(program, stage, index, ::listen(fd, kBacklog));
+  if (request.type == SOCK_STREAM) must(program, stage, index, ::listen(fd, kBacklog));
   return fd;
 }
 

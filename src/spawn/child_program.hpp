@@ -10,7 +10,7 @@
 
 #include "base/control.hpp"
 #include "base/mount_kind.hpp"
-#include "base/socket_wish.hpp"
+#include "base/socket_request.hpp"
 #include "spawn/handshake.hpp"
 #include "spawn/relative.hpp"
 
@@ -119,8 +119,8 @@ struct Program {
   bool own_network;
   bool gateway;     ///< the clone's network namespace becomes the gateway's: create another one
   bool hand_space;  ///< hand over the sandbox's network namespace
-  Relative<const SocketWish> sockets;
-  std::uint64_t socket_count;  ///< at most kMostWishes
+  Relative<const SocketRequest> sockets;
+  std::uint64_t socket_count;  ///< at most kMostRequests
   bool asks_before_reaping;    ///< Report child_ended and wait for Order reap
   bool list_processes;         ///< hand over a procfs without hidepid
 
@@ -207,7 +207,7 @@ void make_network(const Program& program);
 /// Returns when the gateway is ready.
 void wait_for_network(const Program& program);
 /// Sends a report with up to kMostReported descriptors.
-inline constexpr std::size_t kMostReported = kMostWishes + 4;
+inline constexpr std::size_t kMostReported = kMostRequests + 4;
 long send_report(const Program& program, control::Report report, const int* fds, std::size_t count);
 /// Waits for the supervisor's next order; ends PID 1 if it is not `expected`.
 void wait_for_order(const Program& program, control::FromSupervisor expected);

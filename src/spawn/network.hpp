@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/socket_wish.hpp"
+#include "base/socket_request.hpp"
 #include "base/unique_fd.hpp"
 
 /// What a run's network needs when its sandbox starts, and what the supervisor gets from it.
@@ -21,8 +21,8 @@ struct NetworkEnds {
 struct NetworkRequest {
   bool gateway = false;  ///< connect the sandbox to a gateway namespace
   bool space = false;    ///< hand over the sandbox's network namespace
-  /// Those in the gateway first; at most kMostWishes.
-  std::vector<SocketWish> sockets;
+  /// Those in the gateway first; at most kMostRequests.
+  std::vector<SocketRequest> sockets;
   /// Receives the ends. With a gateway it is called before the command starts, so the command finds
   /// every listener from the beginning. Its errors fail the run.
   std::function<Status(NetworkEnds)> take;

@@ -302,7 +302,7 @@ std::vector<child::Limit> limits_of(const plan::Plan& plan) {
 }  // namespace
 
 Block pack(const plan::Plan& plan, const PackRequest& request) {
-  SBX_ASSERT(request.network.sockets.size() <= kMostWishes);
+  SBX_ASSERT(request.network.sockets.size() <= kMostRequests);
   Block block;
   const auto program = block.place<Program>();
   pack_facts(block[program], plan, request);

@@ -146,7 +146,7 @@ Result<ReceivedNetwork> receive_network(int control, const NetworkRequest& reque
     network.links.gateway_space = std::move(*next++);
     network.links.sandbox_netlink = std::move(*next++);
   }
-  const auto in_gateway = std::ranges::count_if(request.sockets, &SocketWish::in_gateway);
+  const auto in_gateway = std::ranges::count_if(request.sockets, &SocketRequest::in_gateway);
   for (auto i = in_gateway; i > 0; --i) network.ends.sockets.push_back(std::move(*next++));
   if (request.space) network.ends.space = std::move(*next++);
   while (next != received->fds.end()) network.ends.sockets.push_back(std::move(*next++));
@@ -157,7 +157,7 @@ Result<ReceivedNetwork> receive_network(int control, const NetworkRequest& reque
 enum class Expected : std::uint8_t { call, network, copies, progress, descriptors, listener };
 
 std::vector<Expected> messages_of(const SpawnRequest& request) {
-  const bool wishes =
+  const bool requests =
       !request.network.gateway && (request.network.space || !request.network.sockets.empty());
   std::vector<Expected> messages;
   if (request.role == child::Role::call)
@@ -167,11 +167,11 @@ std::vector<Expected> messages_of(const SpawnRequest& request) {
                : std::vector{Expected::call, Expected::progress, Expected::descriptors};
   if (request.network.gateway) messages.push_back(Expected::network);
   if (request.disk.fill) {
-    if (wishes) messages.push_back(Expected::network);
+    if (requests) messages.push_back(Expected::network);
     messages.push_back(Expected::copies);
   }
   messages.push_back(Expected::progress);
-  if (wishes && !request.disk.fill) messages.push_back(Expected::network);
+  if (requests && !request.disk.fill) messages.push_back(Expected::network);
   if (!request.disk.fill) messages.push_back(Expected::descriptors);
   if (request.plan.filter.notifies && request.role == child::Role::run)
     messages.push_back(Expected::listener);

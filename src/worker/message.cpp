@@ -61,10 +61,10 @@ auto members(Struct& program)
 }
 
 template <class Struct>
-auto members(Struct& wish)
+auto members(Struct& request)
   requires std::is_same_v<std::remove_const_t<Struct>, changes::BringOutOptions>
 {
-  auto& [directory, collect, diff, apply, patterns, yes, keep] = wish;
+  auto& [directory, collect, diff, apply, patterns, yes, keep] = request;
   return std::tie(directory, collect, diff, apply, patterns, yes, keep);
 }
 

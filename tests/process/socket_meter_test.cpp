@@ -66,7 +66,7 @@ Pair connected(int type) {
 class Metered {
  public:
   Metered()
-      : diagnosis_(make_socket(AF_NETLINK, SOCK_RAW, SocketMeter::wish().protocol)),
+      : diagnosis_(make_socket(AF_NETLINK, SOCK_RAW, SocketMeter::request().protocol)),
         meter_({.fd = diagnosis_.get(), .sockets = 1, .tcp = 0}, ::getpid(), -1) {}
   std::uint64_t bytes() { return meter_.look_at_all(kRoom); }
   SocketMeter& meter() { return meter_; }

@@ -47,7 +47,7 @@ def listening(path):
     return server
 '''
 
-# A wish of the session's protocol, {"op": "info"}: prints what answers at the socket named first.
+# A request of the session's protocol, {"op": "info"}: prints what answers at the socket named first.
 ASK = r'''
 import socket, sys
 client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

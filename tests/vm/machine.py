@@ -61,7 +61,7 @@ def ready(name, cache, directory):
     return kernel, system, base
 
 
-def wish(job, what):
+def request(job, what):
     """What the job requires of its guest, in a line "# WHAT: …" near its beginning."""
     match = re.search(rf"^# {what}: (.*)$", job, re.MULTILINE)
     return match[1] if match else ""
@@ -69,7 +69,7 @@ def wish(job, what):
 
 def disk_for(job, cache, directory):
     """The guest's disk: systemd's ("# root: systemd"), or an empty one. Returns its file and qemu's options for it."""
-    if wish(job, "root") == "systemd":
+    if request(job, "root") == "systemd":
         return systemd.disk(cache), ",snapshot=on"
     disk = directory / "disk"
     with open(disk, "wb") as file:
@@ -94,7 +94,7 @@ def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
         emulator = EMULATORS[kernel.architecture]
         disk, options = disk_for(job, cache, directory)
         files = {without_debugging(path, directory, emulator.strip): inside for path, inside in files.items()}
-        image.boot(job, files, source, system, disk_is_root=wish(job, "root") == "systemd").write(directory / "boot.cpio")
+        image.boot(job, files, source, system, disk_is_root=request(job, "root") == "systemd").write(directory / "boot.cpio")
         with open(directory / "initrd", "wb") as initrd:
             for part in (base, directory / "boot.cpio"):
                 with open(part, "rb") as data:
@@ -105,7 +105,7 @@ def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
         command = [*emulator.command, "-accel", "tcg,thread=single", "-smp", "2", "-m", memory,
                    "-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot", "-nic", "none",
                    *drive, f"{form}file={disk},format=raw{options}", "-kernel", kernel.image, "-initrd", directory / "initrd",
-                   "-append", f"{COMMAND_LINE} {emulator.command_line} {wish(job, 'kernel')}"]
+                   "-append", f"{COMMAND_LINE} {emulator.command_line} {request(job, 'kernel')}"]
         return _watch(command, timeout, echo, mark)
 
 

@@ -108,9 +108,9 @@ class NotebookCellRun {
         out_("stdout", STDOUT_FILENO, outputs_, place.progress),
         err_("stderr", STDERR_FILENO, outputs_, place.progress) {}
 
-  EndedCell run(const Json& wish) {
+  EndedCell run(const Json& request) {
     place_.progress.begin();
-    Status done = begin(wish);
+    Status done = begin(request);
     while (done && !ended_) done = loop_->run_once();
     place_.progress.clear();
     out_.finish();
@@ -140,13 +140,13 @@ class NotebookCellRun {
                  .message = "cannot write the values of cells to stdout"};
   }
 
-  Status begin(const Json& wish) {
+  Status begin(const Json& request) {
     client_.emplace(SBX_TRY(session::Client::connect(place_.host, place_.session)));
     loop_.emplace(SBX_TRY(EventLoop::make()));
     const UniqueFd out = SBX_TRY(out_.open());
     const UniqueFd err = SBX_TRY(err_.open());
     const int fds[] = {out.get(), err.get()};
-    SBX_TRY(client_->say(wish, fds));
+    SBX_TRY(client_->say(request, fds));
     for (NotebookStream* const each : {&out_, &err_})
       SBX_TRY(loop_->watch(each->stream().fd(), EPOLLIN,
                            [this, &stream = each->stream()](std::uint32_t) { read(stream); }));
@@ -253,9 +253,9 @@ class NotebookCellRun {
 
 }  // namespace
 
-EndedCell run_notebook_cell(const Invocation& typed, const CellPlace& place, const Json& wish,
+EndedCell run_notebook_cell(const Invocation& typed, const CellPlace& place, const Json& request,
                             std::uint64_t count) {
-  return NotebookCellRun(typed, place, count).run(wish);
+  return NotebookCellRun(typed, place, count).run(request);
 }
 
 }  // namespace sbx::cli

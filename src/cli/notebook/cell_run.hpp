@@ -34,6 +34,6 @@ struct CellPlace {
 /// Runs one cell as a client of the session: `session eval` with its outputs in their order.
 /// `count` is its number there.
 [[nodiscard]] EndedCell run_notebook_cell(const Invocation& typed, const CellPlace& place,
-                                          const Json& wish, std::uint64_t count);
+                                          const Json& request, std::uint64_t count);
 
 }  // namespace sbx::cli

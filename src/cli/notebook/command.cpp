@@ -214,7 +214,7 @@ class CellsCommand {
           raised_ && !typed_.cell.keep_going ? "; --keep-going goes on after an error" : ""));
   }
 
-  [[nodiscard]] Json wish_for(const NotebookCell& cell) const {
+  [[nodiscard]] Json request_for(const NotebookCell& cell) const {
     run::Request request;
     request.id = run::make_run_id();
     request.program.code = cell.source;
@@ -233,7 +233,7 @@ class CellsCommand {
         .progress = progress_,
         .words = fmt::format("cell {} of {}", *cell.count,
                              std::ranges::count_if(notebook_.cells, &NotebookCell::runs))};
-    EndedCell end = run_notebook_cell(typed_, place, wish_for(cell), *cell.count);
+    EndedCell end = run_notebook_cell(typed_, place, request_for(cell), *cell.count);
     if (end.unwritten && !cannot_print_) {
       cannot_print_ = true;
       note_failure(*end.unwritten);
@@ -327,16 +327,16 @@ class CellsCommand {
   /// As `sbx run --out` does. A workspace that is live has its files already.
   Status bring_files_out() {
     session::Client client = SBX_TRY(session::Client::connect(host_, session_));
-    Json wish{{"op", "changes"},
-              {"silent", typed_.output.quiet || typed_.output.json},
-              {"beside", true},
-              {"color", static_cast<int>(typed_.output.color)},
-              {"collect", typed_.bring_out.collect}};
+    Json request{{"op", "changes"},
+                 {"silent", typed_.output.quiet || typed_.output.json},
+                 {"beside", true},
+                 {"color", static_cast<int>(typed_.output.color)},
+                 {"collect", typed_.bring_out.collect}};
     session::put_binary(
-        wish, "out",
+        request, "out",
         host_.files->canonical(typed_.bring_out.directory).value_or(typed_.bring_out.directory));
     const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-    const auto done = client.ask_worker(wish, fds);
+    const auto done = client.ask_worker(request, fds);
     if (!done && done.error().code == "nothing-to-bring-out") return {};
     if (!done) return fail(done.error());
     if (member_or(*done, "failures", false)) status_ = exit_status::kCouldNot;

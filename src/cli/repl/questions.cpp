@@ -38,10 +38,10 @@ bool has_answer(int fd, int interrupts, int milliseconds) {
 }
 
 /// The answer; null where none came in time.
-Result<Json> ask(const host::Host& host, const std::string& session, const Json& wish,
+Result<Json> ask(const host::Host& host, const std::string& session, const Json& request,
                  int interrupts, int milliseconds) {
   session::Client client = SBX_TRY(session::Client::connect(host, session));
-  SBX_TRY(client.say(wish));
+  SBX_TRY(client.say(request));
   if (!has_answer(client.fd(), interrupts, milliseconds)) return Json();
   const Json answer = SBX_TRY(client.next());
   const Json& inspected = part(answer, "inspected");
@@ -55,9 +55,9 @@ bool means_end(const std::string& code) {
 }
 
 Result<bool> Questions::begin(const std::string& language, const std::string& context) {
-  const Json wish{
+  const Json request{
       {"op", "eval"}, {"language", language}, {"context", context}, {"inspect", ""}, {"code", ""}};
-  const Json facts = SBX_TRY(ask(host_, session_, wish, interrupts_, kForever));
+  const Json facts = SBX_TRY(ask(host_, session_, request, interrupts_, kForever));
   if (facts.is_null()) return false;
   language_ = member_or(facts, "language", language);
   context_ = member_or(facts, "context", context);

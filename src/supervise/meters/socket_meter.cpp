@@ -126,7 +126,7 @@ bool send_request(int socket, const Request& request) {
 
 }  // namespace
 
-SocketWish SocketMeter::wish() {
+SocketRequest SocketMeter::request() {
   return {.domain = AF_NETLINK, .type = SOCK_RAW, .protocol = NETLINK_SOCK_DIAG};
 }
 

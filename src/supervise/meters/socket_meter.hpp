@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/socket_wish.hpp"
+#include "base/socket_request.hpp"
 #include "base/unique_fd.hpp"
 #include "supervise/settings.hpp"
 
@@ -24,7 +24,7 @@ namespace sbx::supervise {
 class SocketMeter {
  public:
   /// The request that creates SocketDiagnosis::fd.
-  [[nodiscard]] static SocketWish wish();
+  [[nodiscard]] static SocketRequest request();
   /// `processes`: a borrowed procfs of the sandbox, or -1 for the host's, where PID 1 is `pid1`.
   SocketMeter(const SocketDiagnosis& own, pid_t pid1, int processes);
 

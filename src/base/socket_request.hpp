@@ -6,7 +6,7 @@ namespace sbx {
 
 /// A socket that PID 1 makes in a network namespace of the run and passes to the supervisor, which
 /// binds and uses it from outside. Flat: read by the child between clone and exec.
-struct SocketWish {
+struct SocketRequest {
   int domain = 0;
   int type = 0;  ///< SOCK_NONBLOCK and SOCK_CLOEXEC are added
   int protocol = 0;
@@ -16,6 +16,6 @@ struct SocketWish {
 };
 
 /// Most sockets of one run's start: they travel in one message of at most 253 descriptors, unix(7).
-inline constexpr int kMostWishes = 240;
+inline constexpr int kMostRequests = 240;
 
 }  // namespace sbx
