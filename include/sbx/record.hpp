@@ -20,7 +20,7 @@ struct Record {
   std::optional<Error> error;  ///< code, message and hint
 };
 
-/// Empty for text that is no record of schema "sbx.run/1". A record is untrusted input: a field
+/// Empty for text that is not a record of schema "sbx.run/1". A record is untrusted input: a field
 /// that is missing or of another type keeps its default.
 [[nodiscard]] std::optional<Record> read_record(std::string_view json);
 

@@ -14,7 +14,7 @@ class Progress {
  public:
   using Clock = std::function<std::uint64_t()>;  ///< microseconds
 
-  /// Shows nothing where `descriptor` is no terminal, or `quiet`.
+  /// Shows nothing where `descriptor` is not a terminal, or `quiet`.
   Progress(int descriptor, bool quiet, Clock now = sys::now_microseconds);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

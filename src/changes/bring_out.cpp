@@ -229,8 +229,8 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
   all_met_ = end.all_met;
   if (keeps) return keep_rest(changes, outcome, run, silent);
   if (!was_no) return {};
-  // Whoever said no asked for nothing more: that there is no place to keep it is no failure of the
-  // run.
+  // Whoever said no asked for nothing more: that there is no place to keep it is not a failure of
+  // the run.
   if (const Status kept = keep_rest(changes, outcome, run, silent); !kept && !silent)
     write_stderr("sbx: the changes are gone: " + printable(kept.error().text()) + "\n");
   return {};

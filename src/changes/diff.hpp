@@ -34,7 +34,7 @@ struct Sides {
 };
 [[nodiscard]] Sides sides_of(const Copy& copy, const Change& change);
 
-/// Where a changed link leads now; empty for what is no link.
+/// Where a changed link leads now; empty for what is not a link.
 [[nodiscard]] std::string link_text(const Copy& copy, const Change& change);
 
 }  // namespace sbx::changes

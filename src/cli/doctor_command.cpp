@@ -68,7 +68,7 @@ std::string line(const Finding& finding, const Paint& paint) {
   return text + "\n";
 }
 
-/// A missing interpreter is no fault of the machine: one line covers all of them.
+/// A missing interpreter is not a fault of the machine: one line covers all of them.
 bool is_absent(const Finding& finding) {
   return finding.state == State::missing && finding.code == "not-found";
 }

@@ -12,7 +12,7 @@ namespace sbx::cli {
 /// known habit.
 [[nodiscard]] std::string command_habit(std::span<const char* const> arguments);
 
-/// What does here what an option of another tool does there; empty if it is no known habit.
+/// What does here what an option of another tool does there; empty if it is not a known habit.
 [[nodiscard]] std::string option_habit(std::string_view command, std::string_view option);
 
 }  // namespace sbx::cli

@@ -116,7 +116,8 @@ constexpr OptionRow kRunOptions[] = {
     {"--stdin", "inherit|null|FILE", kInput, kOnce, "What the program reads on standard input.",
      take_stdin},
     {"-i,--interactive", "", kInput, kOnce,
-     "Give the program a terminal of the sandbox's own; if standard input is no terminal, pipes.",
+     "Give the program a terminal of the sandbox's own; if standard input is not a terminal, "
+     "pipes.",
      sets<&Invocation::request, &plan::RunRequest::interactive>},
     {"--out", "DIR", kChanges, kOnce,
      "After the run, copy the files that the program created in its working directory to DIR: all, "

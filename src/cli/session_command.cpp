@@ -54,7 +54,7 @@ Result<int> signal_of(std::string_view typed) {
     const char* const known = ::sigabbrev_np(each);
     if (known != nullptr && name == known) return each;
   }
-  return usage("usage", fmt::format("\"{}\" is no signal", printable(typed)),
+  return usage("usage", fmt::format("\"{}\" is not a signal", printable(typed)),
                "for example INT, TERM or 9");
 }
 
@@ -200,7 +200,7 @@ class SessionCommand {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc{} || end != text.data() + text.size())
-      return usage("usage", fmt::format("\"{}\" is no number of a call", printable(text)),
+      return usage("usage", fmt::format("\"{}\" is not a number of a call", printable(text)),
                    fmt::format("sbx session calls {} lists them", printable(operands_.front())));
     return number;
   }
@@ -364,7 +364,7 @@ class SessionCommand {
     const auto time = parse_duration(operands_[1]);
     if (!time || time->count() < 1000)
       return usage("bad-value",
-                   fmt::format("\"{}\" is no time of 1s or more", printable(operands_[1])),
+                   fmt::format("\"{}\" is not a time of 1s or more", printable(operands_[1])),
                    "a number and a unit: 30s, 30m or 2h");
     const Json facts =
         SBX_TRY(ask(operands_.front(), {{"op", "extend"}, {"milliseconds", time->count()}}));

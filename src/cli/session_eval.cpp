@@ -46,7 +46,7 @@ constexpr std::size_t kLongestCode = std::size_t{64} << 20;
 /// Where pictures are put that nobody asked for.
 constexpr const char* kPictures = "sbx-pictures";
 
-/// One stream of the cell as events: whole characters, and base64 where it is no text.
+/// One stream of the cell as events: whole characters, and base64 where it is not text.
 class StreamEvents {
  public:
   using Print = std::function<void(const Json& event)>;

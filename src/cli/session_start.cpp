@@ -42,7 +42,7 @@ int not_started(const Invocation& typed, const Error& error) {
   return tell(typed, error, exit_status_of(error));
 }
 
-/// What a call may set for itself: it is no part of the session's policy.
+/// What a call may set for itself: it is not part of the session's policy.
 bool is_of_call(const policy::Override& each) {
   return each.key == "limits.wall_time" || each.key == "limits.cpu_time" ||
          each.key.starts_with("output.");

@@ -113,8 +113,8 @@ class Search {
                 .options = {"--read", std::move(operand)}};
   }
 
-  /// The server is the host's, where one listens there; what is no terminal does not learn whether
-  /// that is so.
+  /// The server is the host's, where one listens there; what is not a terminal does not learn
+  /// whether that is so.
   [[nodiscard]] std::optional<Hint> about_refused(const std::string& address,
                                                   std::uint16_t port) const {
     if (!facts_.plan.network.own_namespace) return std::nullopt;

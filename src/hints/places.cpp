@@ -81,7 +81,7 @@ bool Places::may_be_told(const std::string& path) const {
     return false;
   const bool is_in_home = !home.empty() && plan::is_within(path, home);
   if (is_in_home && has_dotted_part(plan::below(path, home))) return false;
-  // A working directory that is the root, or a home with everything in it, is no workspace.
+  // A working directory that is the root, or a home with everything in it, is not a workspace.
   if (here != "/" && plan::is_within(path, here)) return true;
   if (reader_ != Reader::person) return false;
   if (std::ranges::any_of(kNever, [&](auto place) { return plan::is_within(path, place); }))

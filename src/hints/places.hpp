@@ -15,7 +15,7 @@
 /// not tell it, or whoever reads for it, what is there.
 namespace sbx::hints {
 
-/// Who reads the hints. What is no terminal may be read by a model for the program: it learns
+/// Who reads the hints. What is not a terminal may be read by a model for the program: it learns
 /// nothing about what is not below the working directory.
 enum class Reader : std::uint8_t { person, unknown };
 

@@ -14,7 +14,7 @@
 /// What a refused attempt is called, and the line of a policy that would allow it.
 namespace sbx::network {
 
-/// A name that no rule has. `shown`: for people; `canonical`: empty where it is no host name.
+/// A name that no rule has. `shown`: for people; `canonical`: empty where it is not a host name.
 [[nodiscard]] Denial refused_name(const plan::NetworkPlan& plan, std::string_view shown,
                                   std::string_view canonical);
 /// A connection or datagram. `host` is a name or the text of an address as it stands in a rule

@@ -35,7 +35,7 @@ struct Query {
   bool checking_disabled = false;
   std::uint16_t type = 0;
   std::uint16_t klass = 1;
-  /// Canonical as policy::canonical_name has it, or empty where the name is no host name.
+  /// Canonical as policy::canonical_name has it, or empty where the name is not a host name.
   std::string name;
   /// For people: the name with what can't be printed as "\DDD". Never empty ("." for the root).
   std::string shown;
@@ -45,7 +45,7 @@ struct Query {
   std::uint16_t largest_answer = kSmallestLimit;  ///< over UDP; 512 to 65535
 };
 
-/// A message that is no query to answer by name. `answer` is what to send: empty for nothing (a
+/// A message that is not a query to answer by name. `answer` is what to send: empty for nothing (a
 /// response, or too short to have an id).
 struct Unanswerable {
   Bytes answer;

@@ -12,7 +12,7 @@ struct ClientHello {
     more,       ///< a TLS ClientHello so far; needs more bytes
     not_tls,    ///< no TLS handshake, or a malformed one
     no_name,    ///< a whole ClientHello without a server name
-    bad_name,   ///< its server name is no host name (an address, NUL, empty, two of them)
+    bad_name,   ///< its server name is not a host name (an address, NUL, empty, two of them)
     named,      ///< `name` is the server name, canonical
     too_large,  ///< kLargestHello bytes and still no whole ClientHello
   };

@@ -61,12 +61,12 @@ void note_unfiltered(const policy::Syscalls& syscalls, std::vector<policy::Warni
   const Call* const setup = find_call("io_uring_setup");
   for (const Entry& allow : syscalls.allow)
     if (names_call(allow.value, *setup))
-      list.push_back(
-          {"syscalls.allow = \"" + allow.value + "\"" + at(allow.origin) +
-           ": what a ring does is no system call; syscalls.deny, rules and denials don't see it"});
+      list.push_back({"syscalls.allow = \"" + allow.value + "\"" + at(allow.origin) +
+                      ": what a ring does is not a system call; syscalls.deny, rules and denials "
+                      "don't see it"});
 }
 
-/// What other architectures have and this one lacks is no mistake: machines share policies.
+/// What other architectures have and this one lacks is not a mistake: machines share policies.
 void note_absent(const policy::Syscalls& syscalls, std::vector<policy::Warning>& list) {
   const auto note = [&](const std::string& key, const std::string& name, const Origin& origin) {
     if (find_absent_call(name) == nullptr) return;

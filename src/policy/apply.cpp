@@ -60,7 +60,7 @@ std::optional<std::string> grant_target(const Key& key, const Node& node, Readin
   return grant_path(key, node, reading);
 }
 
-/// Sets `flag` if the table has it; false when it is no boolean.
+/// Sets `flag` if the table has it; false when it is not a boolean.
 bool read_flag(const Key& key, const Node& table, std::string_view name, bool& flag,
                Reading& reading) {
   const Member* const member = table.member(name);

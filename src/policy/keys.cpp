@@ -180,7 +180,7 @@ std::string_view nearest(std::string_view text, std::span<const std::string_view
   constexpr std::size_t kLongest = 64;
   if (text.empty() || text.size() > kLongest) return {};
   std::string_view best;
-  // The dashes of an option are no part of what can be mistaken.
+  // The dashes of an option are not part of what can be mistaken.
   const std::size_t size = text.size() - std::min(text.find_first_not_of('-'), text.size());
   std::size_t best_distance = std::max<std::size_t>(1, std::min<std::size_t>(3, size / 3)) + 1;
   for (const std::string_view candidate : candidates) {

@@ -100,7 +100,7 @@ class Merger {
     if (!error.origin || error.origin->layer != Layer::file) return;
     const auto text = std::ranges::find(texts_, error.origin->file, &PolicyText::name);
     if (text == texts_.end() || may_be_quoted(*text)) return;
-    error.message = "this line is no policy (" + error.code + ")";
+    error.message = "this line is not a policy (" + error.code + ")";
     error.source_line.clear();
     error.hint = has_policy_name(*text)
                      ? "its text is shown only if it is a policy: schema = 1 comes first"

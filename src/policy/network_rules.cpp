@@ -252,7 +252,7 @@ Checked<void> parse_prefix(const Parts& parts, NetworkRule& rule) {
     const std::string_view length = parts.host.substr(slash + 1);
     const auto bits = number(length, address->bits());
     if (!bits) {
-      return bad(quoted("/" + std::string(length)) + " is no prefix length from 0 to " +
+      return bad(quoted("/" + std::string(length)) + " is not a prefix length from 0 to " +
                      std::to_string(address->bits()),
                  "a prefix is written as " +
                      quoted(parts.bracketed ? "[2001:db8::/32]:443" : "10.0.0.0/8:443"));

@@ -90,7 +90,7 @@ struct Words {
   const char* hint = "";
 };
 
-/// How files begin that are no text.
+/// How files begin that are not text.
 bool is_binary(std::string_view text) {
   constexpr auto kHeads = std::to_array<std::string_view>(
       {"\x7f"
@@ -173,7 +173,7 @@ constexpr auto kSentences = std::to_array<Sentence>({
     {"line-ending backslashes", "text after a backslash in a string",
      "write \\\\ for a backslash, or use single quotes"},
     {"unicode surrogates", "half of a character in a string", "write the character itself"},
-    {"greater than U+10FFFF", "an escape in a string is no character",
+    {"greater than U+10FFFF", "an escape in a string is not a character",
      "write the character itself"},
     {"expected '='", "expected '=' after the key", SBX_KEY_VALUE},
     {"blank bare keys", "the header names no table", "write [NAME], as [limits]"},

@@ -16,7 +16,7 @@
 namespace sbx::protocol {
 namespace {
 
-/// -c CODE and a record with captured output fit; a client that sends more is no sbx.
+/// -c CODE and a record with captured output fit; a client that sends more is not sbx.
 constexpr std::size_t kLargestBody = std::size_t{256} << 20;
 constexpr std::byte kVersion{2};
 /// Most bodies fit; a file in memory costs eight system calls more.

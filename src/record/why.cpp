@@ -437,7 +437,7 @@ Result<std::string> why_words(std::string_view record, const Paint& paint) {
   const std::string schema = text(json, "schema");
   if (schema != "sbx.run/1" && schema != "sbx.cell/1" && schema != "sbx.notebook/1")
     return not_a_record(schema.empty()
-                            ? "this JSON is no record of sbx"
+                            ? "this JSON is not a record of sbx"
                             : fmt::format("\"{}\" is not the schema of a record", schema));
   if (text(part(json, "outcome"), "status").empty())
     return not_a_record(fmt::format("this record of \"{}\" has no outcome", schema));

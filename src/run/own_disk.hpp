@@ -15,7 +15,7 @@
 
 namespace sbx::run {
 
-/// The private disk of one sandbox if it is no tmpfs, and the copies on it.
+/// The private disk of one sandbox if it is not a tmpfs, and the copies on it.
 class OwnDisk {
  public:
   /// Errors: setup, some with a way to retry. `state`: host::state_directory().

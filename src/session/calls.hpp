@@ -68,7 +68,7 @@ class Calls {
  public:
   [[nodiscard]] Call& add(std::uint64_t log_cap);
   [[nodiscard]] Call* find(std::uint64_t number);
-  /// Those that run and are no contexts.
+  /// Those that run and are not contexts.
   [[nodiscard]] std::size_t running() const;
   /// With contexts.
   [[nodiscard]] std::size_t living() const;

@@ -146,7 +146,7 @@ bool DriverChannel::read_once() {
   if (got == 0)
     break_off("");
   else if (!take_messages())
-    break_off("the interpreter's answers are no messages");
+    break_off("the interpreter's answers are not messages");
   return got > 0;
 }
 

@@ -152,8 +152,8 @@ int open_target(Builder& builder, const char* path, bool is_directory) {
   return open_name(builder, directory, name, is_directory);
 }
 
-/// The new target is no link, and nobody else works in the new root: attaching by name is safe and
-/// saves opening it.
+/// The new target is not a link, and nobody else works in the new root: attaching by name is safe
+/// and saves opening it.
 void place(Builder& builder, int tree, const char* path, bool is_directory) {
   const char* name = nullptr;
   const int directory = parent_directory(builder, path, &name);

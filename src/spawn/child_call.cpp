@@ -87,8 +87,8 @@ Program& await_program(const Program& mounts) {
 
 }  // namespace
 
-/// The supervisor of a call is no ancestor of its init, which dies with the holder; the end of the
-/// supervisor is end of file on the control socket.
+/// The supervisor of a call is not an ancestor of its init, which dies with the holder; the end of
+/// the supervisor is end of file on the control socket.
 void run_call(const Start& start, bool waits) {
   Start own = start;
   int* const held[] = {&own.block, &own.channels.control, &own.channels.errors};

@@ -166,7 +166,7 @@ struct Program {
   int mount_space;       ///< of a call: its mount namespace
   int listener;          ///< left by the payload in the shared descriptor table
   const std::uint64_t*
-      inits;  ///< of a call: how many inits of calls there are now; null: it is no call
+      inits;  ///< of a call: how many inits of calls there are now; null: it is not a call
 };
 
 /// What a child is started with. The bytes of `block` begin with the Program.

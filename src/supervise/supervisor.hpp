@@ -25,8 +25,8 @@ namespace sbx::supervise {
 
 /// Descriptors of a running sandbox, owned by the caller while supervise() runs.
 struct Watched {
-  /// A call in a held sandbox: PID 1 is no child of this process, and the holder reports its end on
-  /// `control`.
+  /// A call in a held sandbox: PID 1 is not a child of this process, and the holder reports its end
+  /// on `control`.
   bool is_call = false;
   pid_t pid = -1;
   int pid1 = -1;

@@ -85,7 +85,7 @@ struct Frame {
 [[nodiscard]] bool is_failure(Reason reason);
 [[nodiscard]] Reason reason_for(FileType special);
 
-/// The code "broken-transfer": the other end is gone, or what it sent is no archive.
+/// The code "broken-transfer": the other end is gone, or what it sent is not an archive.
 [[nodiscard]] std::unexpected<Error> broken(std::string why, int errno_value = 0);
 
 /// Hears how many bytes of data have passed so far.

@@ -300,7 +300,8 @@ class Application {
     const bool is_directory_now = step.exists && S_ISDIR(step.before.st_mode);
     switch (change.change) {
       case ChangeKind::deleted:
-        if (is_directory(change) && !is_directory_now) return "it is no directory on the host now";
+        if (is_directory(change) && !is_directory_now)
+          return "it is not a directory on the host now";
         if (is_directory(change)) return std::nullopt;
         if (is_directory_now) return "a directory on the host now";
         break;
@@ -637,7 +638,7 @@ class Application {
     conflict(step, answer->why);
   }
 
-  /// By an O_PATH descriptor, so that no link is followed and a mode of 0000 is no hindrance.
+  /// By an O_PATH descriptor, so that no link is followed and a mode of 0000 is not a hindrance.
   std::optional<Left> set_mode(const Change& change) {
     const LayerPath place = place_of(copy_, change.path);
     const auto refusal = [&](const std::string& why) {

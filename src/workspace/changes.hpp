@@ -37,8 +37,8 @@ struct ChangeSet {
 inline constexpr std::size_t kMostChanges = 500'000;
 
 /// Compares a copy with the directories of the host below it, name by name. A file that was only
-/// copied up, or written with the bytes that it had, is no change. Never changes the host. Errors:
-/// host.
+/// copied up, or written with the bytes that it had, is not a change. Never changes the host.
+/// Errors: host.
 [[nodiscard]] Result<ChangeSet> read_changes(const Copy& copy, std::size_t most = kMostChanges);
 
 }  // namespace sbx::workspace

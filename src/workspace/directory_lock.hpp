@@ -12,7 +12,7 @@ namespace sbx::workspace {
 struct Waiting {
   std::function<void()> begins;  ///< called before the first wait
   std::function<bool()> stop;    ///< asked while waiting: true gives up
-  std::chrono::milliseconds patience = std::chrono::seconds(5);  ///< with anyone who is no sbx
+  std::chrono::milliseconds patience = std::chrono::seconds(5);  ///< with anyone who is not sbx
 };
 
 /// Waits until no other sbx brings files out to this directory. Anyone who can open the directory

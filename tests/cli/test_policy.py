@@ -182,7 +182,7 @@ action = "deny"
         self.assertEqual(secret[2]["environment.pass"]["origin"]["file"], "audited.toml")
         people = self.call("audit", "audited.toml")
         self.assertIn(" of 10: ", people)
-        self.assertIn("a low number is no proof", people)
+        self.assertIn("a low number is not proof", people)
 
     def test_audit_says_what_calls_of_a_session_share(self):
         self.write("long.toml", 'schema = 1\nextends = "agent"\n[session]\nlifetime = "72h"\n')

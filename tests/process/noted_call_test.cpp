@@ -76,7 +76,7 @@ TEST(NotedCall, IsLookedAtAndAnsweredByTheKernelItself) {
   EXPECT_EQ(looks->count, 2);
   EXPECT_STREQ(looks->text, "/no/such/directory");
   EXPECT_STRNE(looks->process, "");
-  EXPECT_EQ(seen.denials, "") << "what is allowed is no denial";
+  EXPECT_EQ(seen.denials, "") << "what is allowed is not a denial";
 }
 
 TEST(NotedCall, ThatIsDeniedDoesNotGoOnAndIsNotLookedAt) {

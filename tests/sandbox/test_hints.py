@@ -98,12 +98,12 @@ class Hints(SbxTest):
             if shutil.which(command[0], path="/usr/local/bin:/usr/bin:/bin"):
                 ended = self.sbx("--", *command)
                 self.assertEqual([(kind, what.replace("localhost", "127.0.0.1"), options) for kind, what, options in self.hints(ended)], said, ended)
-        # Words without the call, of another port or after another call are no facts.
+        # Words without the call, of another port or after another call are not facts.
         for lie in ("", "import socket; s = socket.socket(); s.settimeout(1); s.connect_ex(('127.0.0.1', 6)); "):
             liar = self.sbx("--", "python3", "-c", lie + "raise ConnectionRefusedError('[Errno 111] Connection refused: 127.0.0.1:5432')")
             self.assertEqual(self.hints(liar), [], liar)
         self.assertEqual(self.hints(self.sbx("--allow-host", "host.sbx.internal:5432", "--", "python3", "-c", "raise OSError('Connection refused')")), [])
-        # What is no terminal does not learn whether the host has such a server: the words are the same for each port.
+        # What is not a terminal does not learn whether the host has such a server: the words are the same for each port.
         self.assertNotIn("listens there", str(said))
 
     def test_a_file_that_was_made_and_lost_is_told_once_at_a_terminal(self):

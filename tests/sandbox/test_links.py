@@ -92,7 +92,7 @@ class Together(Links):
         self.assertEqual(self.changed(ended), {"c": "modified", "p/q/a": "modified", "r/b": "modified"})
 
     def test_names_elsewhere_keep_the_old_file(self):
-        """A file with one name in the workspace is no group, as in a store of packages; one with two becomes a file of theirs."""
+        """A file with one name in the workspace is not a group, as in a store of packages; one with two becomes a file of theirs."""
         self.link("a", "b", "../outside")
         self.link("stored", "../store", text="package")
         ended = self.overlay("import os\nprint(os.stat('stored').st_nlink)\nfor name in ('a', 'stored'): open(name, 'w').write('new')", "--apply", "--yes")

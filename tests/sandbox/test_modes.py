@@ -49,7 +49,7 @@ class Umask(SbxTest):
             shutil.rmtree(out)
             self.with_umask(0o022, "changes", "apply", "--yes", f"set-{umask}")
             self.assertEqual({name: mode(self.work / name) for name in wanted}, {"d": 0o755, "d/f": 0o644, "f": 0o755})
-            self.with_umask(0o022, "changes", "apply", "--yes", f"set-{umask}")  # what is done already is no conflict
+            self.with_umask(0o022, "changes", "apply", "--yes", f"set-{umask}")  # what is done already is not a conflict
             shutil.rmtree(self.work / "d")
             (self.work / "f").unlink()
 

@@ -78,7 +78,7 @@ class Table(Rows, EvalTest):
 
 class Tutorials(EvalTest):
     """Notebooks as people write them (tests/session/tutorials): each `# %%` begins a cell, and the words after it say what the cell shows:
-    table, figure, text (a value that is no table), output, error. A cell without words shows nothing, and the last one asserts."""
+    table, figure, text (a value that is not a table), output, error. A cell without words shows nothing, and the last one asserts."""
 
     DIRECTORY = SOURCE / "tests" / "session" / "tutorials"
 

@@ -88,7 +88,7 @@ struct Captured {
   }
 };
 
-/// Nothing where a part is missing or is no text: then bytes have no place in it.
+/// Nothing where a part is missing or is not text: then bytes have no place in it.
 std::optional<Captured> captured_in(const Json& record, const char* name) {
   const Json& stream = part(record, name);
   const Json text = part(stream, "text");

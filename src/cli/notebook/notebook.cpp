@@ -17,12 +17,12 @@ constexpr int kDeepest = 200;
 constexpr std::size_t kLongestId = 64;
 
 std::unexpected<Error> bad(const std::string& shown, const std::string& what) {
-  return fail(Error{
-      .kind = ErrorKind::usage,
-      .code = "bad-notebook",
-      .message = fmt::format("\"{}\" is no notebook that sbx can run: {}", printable(shown), what),
-      .hint = "--cells takes an .ipynb file of nbformat 4, or a script with # %% "
-              "lines"});
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "bad-notebook",
+                    .message = fmt::format("\"{}\" is not a notebook that sbx can run: {}",
+                                           printable(shown), what),
+                    .hint = "--cells takes an .ipynb file of nbformat 4, or a script with # %% "
+                            "lines"});
 }
 
 /// The level of the deepest value, and where it begins.

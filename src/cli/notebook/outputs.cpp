@@ -118,7 +118,7 @@ void NotebookOutputs::add_captured(const Json& record) {
     if (member_or(stream, "encoding", "") == "utf-8")
       write(name, text.get_ref<const std::string&>());
     else
-      write(name, fmt::format("[sbx: {} bytes that are no text]\n",
+      write(name, fmt::format("[sbx: {} bytes that are not text]\n",
                               member_or(stream, "bytes", std::uint64_t{0})));
   }
 }

@@ -36,7 +36,7 @@ class Script {
   }
 
  private:
-  /// What follows "# %%" on its line; nothing where the line is no mark.
+  /// What follows "# %%" on its line; nothing where the line is not a mark.
   [[nodiscard]] std::optional<std::string_view> mark_of(std::string_view line) const {
     if (!line.starts_with(comment_)) return std::nullopt;
     line.remove_prefix(comment_.size());
@@ -69,7 +69,7 @@ class Script {
   void end_cell() {
     NotebookCell& cell = cell_;
     if (!is_marked_ && is_blank(cell.source)) return;
-    // A header of comments, such as #! or jupytext's own, is no cell to run.
+    // A header of comments, such as #! or jupytext's own, is not a cell to run.
     if (!is_marked_ && is_comment(cell.source)) cell.kind = NotebookCell::Kind::raw;
     if (cell.kind == NotebookCell::Kind::markdown && is_comment(cell.source)) uncomment();
     const auto last = cell.source.find_last_not_of(kWhiteSpace);

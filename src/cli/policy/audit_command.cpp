@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kCaution =
     "This counts what the policy leaves open. It knows nothing of what lies behind a grant, of the "
-    "program, or of holes in the kernel: a low number is no proof, and a high one may be what the "
+    "program, or of holes in the kernel: a low number is not proof, and a high one may be what the "
     "job needs.";
 
 double exposure_of(const plan::AuditItem& item) {

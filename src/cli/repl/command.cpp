@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kLongestCell = std::size_t{64} << 20;
 constexpr int kOfSignal = 128;
 
-/// Lines of an input that is no terminal.
+/// Lines of an input that is not a terminal.
 class PlainLines {
  public:
   explicit PlainLines(int signals) : signals_(signals) {}

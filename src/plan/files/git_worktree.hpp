@@ -8,7 +8,7 @@
 namespace sbx::plan {
 
 /// The repository of a linked git worktree: the canonical path of the main repository's `.git`
-/// directory, gitrepository-layout(5). Empty if `directory` is no worktree.
+/// directory, gitrepository-layout(5). Empty if `directory` is not a worktree.
 ///
 /// A program may have written the worktree's `.git` file. So the repository must name this worktree
 /// too, as git itself requires: the program can't write there, outside of the worktree.

@@ -39,7 +39,7 @@ std::string obstacle_on_the_way(const host::Host& host, const std::string& place
     const auto real = host.files->canonical(directory);
     if (facts->type == host::FileType::symlink || !real || *real != directory)
       return "'" + directory + "' is reached through a symbolic link";
-    return facts->type == host::FileType::directory ? "" : "'" + directory + "' is no directory";
+    return facts->type == host::FileType::directory ? "" : "'" + directory + "' is not a directory";
   }
   return {};
 }

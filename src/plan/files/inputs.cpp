@@ -100,7 +100,8 @@ class Inputs {
           "--read DIR shows a directory read-only, --workspace DIR:overlay gives the "
           "program a copy of it to work in");
     if (facts.type != host::FileType::regular)
-      return refuse_input(what, "it is no regular file", "standard input takes pipes and the like");
+      return refuse_input(what, "it is not a regular file",
+                          "standard input takes pipes and the like");
     if (policy_.locked.value && places_.view.inside(real).empty())
       return fail({.kind = ErrorKind::policy,
                    .code = "widens-locked",

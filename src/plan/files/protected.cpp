@@ -301,7 +301,7 @@ bool is_secret(std::string_view key) {
       [&](std::string_view word) { return lower.contains(word); });
 }
 
-/// "https://user:word@host/x" becomes "https://host/x"; a user alone ("git@") is no secret and
+/// "https://user:word@host/x" becomes "https://host/x"; a user alone ("git@") is not a secret and
 /// stays.
 std::string without_password(std::string_view line) {
   std::string text(line);

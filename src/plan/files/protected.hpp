@@ -15,7 +15,7 @@ namespace sbx::plan {
 /// ".vscode". Empty if it isn't.
 [[nodiscard]] std::string_view reason_to_protect(std::string_view directory, std::string_view name);
 
-/// The same, and a ".git" that is no directory: such a file or link directs git to a repository,
+/// The same, and a ".git" that is not a directory: such a file or link directs git to a repository,
 /// and to hooks, that somebody else chose.
 [[nodiscard]] std::string_view reason_to_guard(std::string_view directory, std::string_view name,
                                                bool is_directory);

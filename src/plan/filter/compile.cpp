@@ -92,7 +92,7 @@ class Compiler {
     const Label foreign = out_.give_back(SECCOMP_RET_KILL_PROCESS);
     const Label unknown = out_.give_back(SECCOMP_RET_ERRNO | ENOSYS);
     node = out_.jump_if(BPF_JGE, kForeignAbiStart, foreign, node);
-    // -1 is no call of any ABI: a tracer sets it to skip a call, and the kernel answers ENOSYS.
+    // -1 is not a call of any ABI: a tracer sets it to skip a call, and the kernel answers ENOSYS.
     node = out_.jump_if(BPF_JEQ, UINT32_MAX, unknown, node);
     node = out_.load(offsetof(seccomp_data, nr), node);
     node = out_.jump_if(BPF_JEQ, kAuditArch, node, foreign);

@@ -81,7 +81,7 @@ Status Resolver::use_environment() {
     return fail(
         {.kind = ErrorKind::policy,
          .code = "no-venv",
-         .message = "'" + venv.value + "' is no virtual environment",
+         .message = "'" + venv.value + "' is not a virtual environment",
          .origin = venv.origin,
          .hint = "it has a pyvenv.cfg and bin/python; make one with `python3 -m venv DIR`"});
   SBX_TRY(exposure_.show_environment(parent_of(*directory), path));
@@ -396,7 +396,7 @@ Status Resolver::run_command(const std::string& name) {
     path = absolute(name);
     const auto real = lookup_.real(*path);
     if (!real && name.starts_with("/dev/fd/"))
-      return not_found("a descriptor of the caller is no script",
+      return not_found("a descriptor of the caller is not a script",
                        "code from a pipe: sbx run --lang NAME -");
     if (!real && real.error().errno_value != ENOENT && real.error().errno_value != 0)
       return fail({.kind = ErrorKind::not_found,

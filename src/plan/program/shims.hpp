@@ -16,7 +16,7 @@ struct ShimTarget {
   std::string reason;  ///< "shim of pyenv, version 3.11.7 of /home/me/.pyenv/version"
 };
 
-/// Empty if `head`, the start of the file at `path`, is no known shim. Errors: not_found, if the
+/// Empty if `head`, the start of the file at `path`, is not a known shim. Errors: not_found, if the
 /// chosen version lacks the program.
 [[nodiscard]] Result<std::optional<ShimTarget>> read_shim(const std::string& path,
                                                           std::string_view head,

@@ -1825,7 +1825,7 @@ def ipython_completion(shell, code):
 
 
 def inspect(request):
-    """Answers in any case: what a value's own code raises or forks is no answer."""
+    """Answers in any case: what a value's own code raises or forks is not an answer."""
     answer = {}
     ask = questions.get(request.get("what"))
     failure = guarded(lambda: answer.update(ask(request["code"]))) if ask else None

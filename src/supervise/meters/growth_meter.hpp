@@ -18,8 +18,8 @@ namespace sbx::supervise {
 /// there, by write(2) or through a mapping, so the growth of the whole file system is the evidence,
 /// whoever caused it: the kernel accounts for every page when it is allocated (fstatfs(2)),
 /// including swapped pages and unnamed files. Growth is relative to the lowest level seen, so
-/// deleting files makes no room. Overwriting in place is no growth. Names, empty files and extended
-/// attributes use no such pages: they count by the inodes charged for them.
+/// deleting files makes no room. Overwriting in place is not growth. Names, empty files and
+/// extended attributes use no such pages: they count by the inodes charged for them.
 class GrowthMeter {
  public:
   GrowthMeter() = default;

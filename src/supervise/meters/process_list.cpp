@@ -179,7 +179,7 @@ void ProcessList::count_kept() {
   for (const Process& process : all_) kept_ += of(process);
 }
 
-/// Some 60 entries that are no processes come first. So this starts reading at PID 1, which
+/// Some 60 entries that are not processes come first. So this starts reading at PID 1, which
 /// outlives all others, or at the beginning if PID 1 isn't found there.
 void ProcessList::list_procfs() {
   std::vector<Entry> entries = entries_from(processes_, first_);

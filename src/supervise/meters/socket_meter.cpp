@@ -234,7 +234,7 @@ bool SocketMeter::ask(const List& list) const {
                                                   .ndiag_ino = 0,
                                                   .ndiag_show = NDIAG_SHOW_MEMINFO,
                                                   .ndiag_cookie = {}});
-  // Sockets in TIME_WAIT or being created are no full sockets.
+  // Sockets in TIME_WAIT or being created are not full sockets.
   constexpr unsigned kNoSockets = 1U << TCP_TIME_WAIT | 1U << TCP_SYN_RECV | 1U << 12;
   inet_diag_req_v2 request{};
   request.sdiag_family = family;
