@@ -133,7 +133,7 @@ struct Denial {
   /// The options of `sbx run` that would allow it without replacing list entries: {"--allow-host",
   /// "example.org:443"}; empty if no option does.
   std::vector<std::string> options{};
-  /// Of a session's network: it was refused while this call ran, perhaps to another one.
+  /// The network of a session refused it while this call ran, perhaps to another call.
   bool during_call = false;
 };
 

@@ -16,7 +16,7 @@ namespace sbx {
 struct SessionOptions {
   /// Path of sbx, or a name that is searched on PATH; empty: its installed name.
   std::string program{};
-  /// Of the session; empty: sbx chooses one.
+  /// Names the session. If it is empty, sbx chooses a name.
   std::string name{};
   /// Options of `sbx session start`: {"--policy", "agent", "--workspace", ".:overlay"}.
   std::vector<std::string> arguments{};
@@ -68,7 +68,7 @@ struct CellAnswer {
   RunError error;  ///< if there is no result
 };
 
-/// Of a command that runs nothing in the session: put, get, changes.
+/// What a command answers that runs nothing in the session: put, get, changes.
 struct CommandAnswer {
   int exit_status = -1;  ///< of sbx; -1: it could not be started
   std::string json;      ///< what it answered

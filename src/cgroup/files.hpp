@@ -11,7 +11,8 @@
 /// path in `name`.
 namespace sbx::cgroup {
 
-/// Of a quota of CPU time, in microseconds: its period, and the shortest that the kernel accepts.
+/// The period of a quota of CPU time, and the shortest quota that the kernel accepts, in
+/// microseconds.
 inline constexpr std::uint64_t kPeriod = 100'000;
 inline constexpr std::uint64_t kShortestQuota = 1000;
 

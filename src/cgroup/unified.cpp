@@ -178,7 +178,7 @@ class UnifiedGroup final : public Group {
       // Absent where the kernel does not count swap, or has none.
       if (::faccessat(directory_.fd(), "memory.swap.max", F_OK, 0) == 0)
         SBX_TRY(set("memory.swap.max", "0"));
-      // Of a held group each call's own is killed as a whole.
+      // In a held group the kernel kills the group of one call as a whole, not all of them.
       SBX_TRY(set("memory.oom.group", held_ ? "0" : "1"));
     }
     if (controllers_.pids) SBX_TRY(set("pids.max", std::to_string(budgets.processes + 1)));

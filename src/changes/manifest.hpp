@@ -14,7 +14,7 @@ namespace sbx::changes {
 
 using workspace::Noted;
 
-/// Of a change: where its content lies, and what it was compared with.
+/// A change, where its content lies, and what it was compared with.
 struct Line {
   Change change;
   std::string content;  ///< a number; empty: none

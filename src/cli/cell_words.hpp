@@ -15,7 +15,7 @@ namespace sbx::cli {
 /// internal.
 [[nodiscard]] Result<UniqueFd> take_ending_signals();
 
-/// Of a value: its data, by media type.
+/// `data` is a value's data, by media type.
 [[nodiscard]] bool has_picture(const Json& data);
 /// Prints a value of a cell's answer, and what was left out of it. `cure`: the end of the sentence
 /// about a picture that is saved nowhere; empty: nothing is said. False where stdout can't be

@@ -145,7 +145,7 @@ std::string applied_line(const changes::KeptFacts& facts) {
 std::string head_words(const Kept& kept, const Paint& paint) {
   const std::string outcome =
       kept.facts.outcome.empty() ? "" : " (" + printable(kept.facts.outcome) + ")";
-  // Of a session there is neither one command nor its end.
+  // A session has neither one command nor one end.
   const std::string source = kept.facts.command.empty()
                                  ? "the session " + printable(kept.facts.run) + outcome
                                  : text_of_command(kept.facts) + outcome;

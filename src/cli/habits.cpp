@@ -17,7 +17,7 @@ struct CommandHabit {
 };
 
 constexpr CommandHabit kCommandHabits[] = {
-    // Of a sandbox that stays, as docker and E2B have it.
+    // docker and E2B have these commands for a sandbox that stays.
     {"exec", "sbx session exec {}", "NAME -- COMMAND"},
     {"eval", "sbx session eval {}", "NAME -c CODE"},
     {"start", "sbx session start {}", "NAME"},

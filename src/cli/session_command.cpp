@@ -134,7 +134,7 @@ class SessionCommand {
   }
 
  private:
-  /// Of a part: the command goes on.
+  /// Tells that a part failed; the command goes on.
   int tell(const Error& error) const {
     write_stderr(record::error_text(error, paint_for(typed_.output.color, STDERR_FILENO)));
     return exit_status::kCouldNot;

@@ -92,7 +92,7 @@ Paint paint(const Invocation& typed) {
 
 constexpr std::size_t kLongestFirstLine = 256;  ///< as the kernel reads of it, execve(2)
 
-/// Of a script's "#!" line; empty: it has none, or one of something else.
+/// Reads the language from a script's "#!" line. Empty: it has none, or one of something else.
 std::string language_of_first_line(const std::string& file) {
   const auto open = sys::open_to_read(file);
   struct stat facts{};

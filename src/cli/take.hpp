@@ -12,7 +12,7 @@ namespace sbx::cli {
 /// Errors: usage, "bad-value" and similar, with the option and the expected form.
 using Take = Status(Invocation& typed, std::string_view value);
 
-/// Of a switch: sets a member of Invocation, or a member of that member.
+/// Takes a switch: sets a member of Invocation, or a member of that member.
 template <auto... Members>
 Status sets(Invocation& typed, std::string_view) {
   (typed.*....*Members) = true;

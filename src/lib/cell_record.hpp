@@ -7,8 +7,8 @@
 
 namespace sbx::lib {
 
-/// Of a record of schema "sbx.cell/1". It is untrusted input: a field that is missing or of another
-/// type keeps its default.
+/// Reads a record of schema "sbx.cell/1". It is untrusted input: a field that is missing or of
+/// another type keeps its default.
 [[nodiscard]] CellResult cell_result(std::string_view record);
 
 /// The name in what `sbx session start --json` printed; empty if there is none.

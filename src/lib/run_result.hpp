@@ -6,7 +6,7 @@
 
 namespace sbx::lib {
 
-/// Of a process that wrote a record of schema "sbx.run/1".
+/// Reads what a process answered that wrote a record of schema "sbx.run/1".
 [[nodiscard]] RunAnswer answer_of(End end);
 
 }  // namespace sbx::lib

@@ -26,7 +26,7 @@ class Attempts {
   struct Packet {
     Target to;
     SocketAddress from;
-    /// Of a datagram, where whole ones are wanted.
+    /// Holds the datagram, where whole ones are wanted.
     std::span<const std::uint8_t> data;
     std::uint64_t came_at = 0;  ///< the same; nanoseconds of CLOCK_REALTIME
   };

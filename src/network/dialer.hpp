@@ -45,7 +45,7 @@ class Dialer {
   using Reached = std::function<void(std::expected<UniqueFd, Unreached>)>;
   using DialId = std::uint64_t;
 
-  /// Of the plan: network.private, and all rules. It outlives this.
+  /// Uses network.private and all rules of the plan, which outlives this.
   Dialer(EventLoop& loop, const plan::NetworkPlan& plan);
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;

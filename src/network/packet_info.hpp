@@ -22,7 +22,7 @@ class DatagramMessage {
   DatagramMessage& operator=(const DatagramMessage&) = delete;
 
   [[nodiscard]] msghdr* header() { return &message_; }
-  /// Of a received datagram: its sender, and the address it was sent to.
+  /// A received datagram has a sender, and an address that it was sent to.
   [[nodiscard]] SocketAddress peer() const { return SocketAddress::of(peer_); }
   [[nodiscard]] std::optional<policy::Address> destination();
   /// Received with SO_TIMESTAMPNS on: when, in nanoseconds of CLOCK_REALTIME; else 0.

@@ -11,7 +11,7 @@ namespace sbx::plan {
 /// limits, and what can't be enforced exactly without a cgroup.
 void decide_limits(const policy::Policy& policy, const host::Host& host, Plan& plan);
 
-/// Of a call in a held sandbox: what a policy limits for each call. The other budgets stay the
+/// Sets what a policy limits for each call in a held sandbox. The other budgets stay the
 /// sandbox's.
 void narrow_limits(const policy::Policy& policy, const host::Host& host, Plan& plan);
 

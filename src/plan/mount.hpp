@@ -84,7 +84,7 @@ struct Layered {
   std::uint64_t bytes = 0;    ///< what a copy of the source takes
   std::uint64_t entries = 0;
   std::uint32_t disk_place = 0;  ///< number of its directory on the private disk
-  /// Of a writable overlay: copied up at the start, so that their names stay those of one file.
+  /// A writable overlay copies these up at the start, so that their names stay those of one file.
   std::vector<LinkedFile> linked{};
   std::vector<FileId> unlinked{};  ///< whose names don't stay so; sorted
 };
@@ -132,10 +132,10 @@ struct Mount {
   [[nodiscard]] Type* as() {
     return std::get_if<Type>(&payload);
   }
-  /// Of an overlay or copy, else null.
+  /// Null if this is neither an overlay nor a copy.
   [[nodiscard]] const mount::Layered* layered() const;
   [[nodiscard]] mount::Layered* layered();
-  /// Of a bind, overlay or copy, else null.
+  /// Null if this is neither a bind nor an overlay nor a copy.
   [[nodiscard]] const HostSource* host_source() const;
   [[nodiscard]] HostSource* host_source();
   /// What the step shows, as messages and the record name it: a path of the host, the text of a

@@ -116,7 +116,7 @@ inline constexpr std::uint64_t kInitsAhead = 4;
 struct Plan {
   std::vector<std::string> command;  ///< argv of the main process
   std::string executable;            ///< absolute path inside
-  /// Of a call: tried before `executable`, because only the sandbox knows whether this file is
+  /// A call tries this before `executable`, because only the sandbox knows whether this file is
   /// there.
   std::optional<Executable> first;
   std::vector<std::string> environment;  ///< NAME=VALUE

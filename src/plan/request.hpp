@@ -38,7 +38,7 @@ struct RunRequest {
   std::vector<Input> inputs;         ///< --in
   std::vector<std::string> require;  ///< --require
   bool explain = false;              ///< --explain: report path lookups
-  /// Of a call: its client's. Not set: the umask of the process that makes the sandbox.
+  /// A call has its client's. Not set: the umask of the process that makes the sandbox.
   std::optional<mode_t> umask;
 };
 

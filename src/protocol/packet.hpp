@@ -22,7 +22,7 @@ struct Packet {
 /// Waits for the next packet. Errors: host "session-gone" (end of file), internal "bad-message".
 [[nodiscard]] Result<Packet> receive(int socket);
 
-/// Of an answer that lacks what it must have.
+/// Says that an answer lacks what it must have.
 [[nodiscard]] std::unexpected<Error> garbled();
 
 /// An error for the other side, and back.

@@ -62,7 +62,7 @@ struct Cell {
 };
 
 [[nodiscard]] Json cell_json(const Cell& cell);
-/// Of a cell that did not begin.
+/// The record of a cell that did not begin.
 [[nodiscard]] Json cell_json(const Cell& cell, const Error& error);
 
 /// The exit status of `sbx session eval`.

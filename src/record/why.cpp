@@ -120,7 +120,7 @@ class Teller {
     if (status == "lost") lost(outcome);
   }
 
-  /// Of a cell. What it says comes from inside.
+  /// Explains a cell. What it says comes from inside.
   void answered(const Json& outcome) {
     const Json& error = part(part(record_, "answer"), "error");
     if (const auto status = number(part(record_, "answer"), "exit"); status && *status != 0)

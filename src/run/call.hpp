@@ -58,7 +58,7 @@ struct CallTies {
   std::function<void(pid_t init)> began;
   /// Lets something of the session's live in the call's loop, for as long as the supervisor does.
   std::function<Status(EventLoop& loop, supervise::Supervisor& supervisor)> live_in;
-  /// Of an interpreter: takes what tells the attempts to reach a network since it was asked last.
+  /// An interpreter gives what tells the attempts to reach a network since it was asked last.
   std::function<void(std::function<NetworkTrouble()> attempts)> take_attempts;
   /// A rule with many ports: the session opens the place before connect(2) continues.
   std::function<void(const policy::Address& address, std::uint16_t port)> expect;

@@ -57,9 +57,9 @@ class CellOutput {
   void complete(std::function<void()> then);
   /// Nobody reads the rest of it any more.
   void abandon();
-  /// Of the last target, complete.
+  /// Takes the streams of the last target, complete.
   [[nodiscard]] std::pair<Stream, Stream> take();
-  /// Of the last target: why a part of it is lost, whose reader has not left.
+  /// Says why a part of the last target is lost whose reader has not left.
   [[nodiscard]] std::optional<WriteError> write_error() const;
 
  private:

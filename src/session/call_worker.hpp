@@ -19,7 +19,7 @@ struct Task {
   UniqueFd ask;
   Json body{};  ///< what the client asks for
   std::unique_ptr<cgroup::Group> group{};
-  // Of a call:
+  // Only a call has these:
   run::Request request{};  ///< the program and its options
   std::vector<UniqueFd>
       fds{};               ///< its standard streams, and one for events where the client wants them

@@ -43,7 +43,7 @@ struct Call {
   std::vector<Denial> refused;  ///< by the session's network, while it ran
   /// Those of its network before it, or before its last cell.
   std::vector<NetworkFailure> failed_before;
-  // Of a background call:
+  // Only a background call has these:
   UniqueFd out_pipe;
   UniqueFd err_pipe;
   Log out;

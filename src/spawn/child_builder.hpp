@@ -47,7 +47,7 @@ struct Builder {
   std::size_t index = 0;           ///< of the current step
   Stage stage = Stage::root;       ///< of the current step
 
-  /// Of the current step: a detached mount made by the parent; -1: there is none.
+  /// The detached mount that the parent made for the current step; -1: there is none.
   [[nodiscard]] int tree() const {
     return program.channels.trees == nullptr ? -1 : program.channels.trees[index];
   }

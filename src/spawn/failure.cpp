@@ -96,7 +96,7 @@ Error explain_exec(const plan::Plan& plan, int error) {
   if (error == ENOENT) {
     result.kind = ErrorKind::not_found;
     result.code = "command-not-found";
-    // Of a call: what is not on PATH may be a file that an earlier call made.
+    // What is not on the PATH of a call may be a file that an earlier call made.
     if (!plan.command.empty() && plan.executable == "./" + plan.command.front()) {
       result.message = "no command '" + plan.command.front() +
                        "' on PATH, and no such program in the working directory";

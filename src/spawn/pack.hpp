@@ -34,7 +34,7 @@ struct PackRequest {
 /// The block begins with the Program. Nothing in it refers to the plan or the request.
 [[nodiscard]] Block pack(const plan::Plan& plan, const PackRequest& request);
 
-/// Of a block made by pack().
+/// Finds the program in a block made by pack().
 [[nodiscard]] const child::Program& program_of(const Block& block);
 
 }  // namespace sbx::spawn

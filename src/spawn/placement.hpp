@@ -14,8 +14,8 @@ namespace sbx::spawn {
 struct Placement {
   int directory = -1;      ///< for CLONE_INTO_CGROUP
   std::vector<int> joins;  ///< files to write "0" to
-  /// Of a call, in place of `directory`: moves its init, which waits for that. The holder may not
-  /// clone into a group of the host's: its own cgroup namespace doesn't show that,
+  /// A call has this in place of `directory`: it moves the init, which waits for that. The holder
+  /// may not clone into a group of the host's: its own cgroup namespace doesn't show that,
   /// cgroup_namespaces(7).
   std::function<Status(pid_t init)> move;
 };

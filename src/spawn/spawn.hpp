@@ -77,10 +77,10 @@ struct SpawnRequest {
   StampFunction stamp;
   child::Role role = child::Role::run;
   int holder = -1;  ///< of a call: the held sandbox's control socket
-  /// Of a call, in place of holder and placement. Taken. Null: one is made.
+  /// A call has this in place of holder and placement. It is taken. Null: one is made.
   WaitingInit* init = nullptr;
   int image = -1;  ///< of a call: executed instead of the plan's executable, execveat(2); -1: none
-  /// Of a call: descriptors that its program gets from 3 on, besides its streams; at most
+  /// The program of a call gets these descriptors from 3 on, besides its streams; at most
   /// control::kMostKept.
   std::vector<int> kept{};
 };

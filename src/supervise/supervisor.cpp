@@ -193,7 +193,7 @@ Status Supervisor::Impl::watch_everything() {
   // First, because a denied call waits for its answer: nothing else may be waited for before.
   SBX_TRY(notifier_.start());
   if (settings_.attach) SBX_TRY(settings_.attach(loop_));
-  // Of a call's end the holder tells, on `control`.
+  // The holder tells the end of a call, on `control`.
   if (!sandbox_.is_call)
     SBX_TRY(loop_.watch(sandbox_.pid1, EPOLLIN, [this](std::uint32_t) { pid1_ended(); }));
   SBX_TRY(loop_.watch(sandbox_.control, EPOLLIN, [this](std::uint32_t) { read_control(); }));

@@ -61,7 +61,7 @@ std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
          (settings.memory_is_granted ? ", the limit of the cgroup that sbx runs in" : "");
 }
 
-/// Of a budget without a sentence of its own.
+/// Describes a budget that has no sentence of its own.
 std::string plain_sentence(const Settings& settings, Budget budget) {
   const std::string name = name_of(budget);
   std::string text = "budget of limits." + name + " spent";

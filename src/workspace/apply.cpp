@@ -269,7 +269,7 @@ class Application {
                       .code = "replaced",
                       .message = "another process replaced its directory"});
   }
-  /// Of a directory that was opened or made here; else of what was just found under its name.
+  /// The identity of a directory that was opened or made here; else of what was just found there.
   [[nodiscard]] held::Identity expected(const std::string& path, const struct stat& found) const {
     if (const auto made = staging_.identity_of(path)) return *made;
     const auto known = directories_.find(path);
@@ -416,7 +416,7 @@ class Application {
     return *file.owner;
   }
 
-  /// Of the file that is replaced; of a new one, as its directory has it.
+  /// Takes the owner of the file that is replaced; a new file has the one of its directory.
   Result<std::optional<Owner>> owner_of(const Step& step) {
     if (staging_.is_in_new(*step.change)) return staging_.owner_in_new(*step.change);
     if (SBX_TRY(becomes_callers(step))) return Owner{::geteuid(), step.before.st_gid};

@@ -18,7 +18,7 @@
 /// Files with several names (hard links) in a change set.
 namespace sbx::workspace {
 
-/// Of a changed name: what else has its file.
+/// What else has the file of a changed name.
 struct Linked {
   std::uint64_t file = 0;  ///< changed names with the same number are names of one file; 0: none
   /// A name that stays as it is, and whose file gets this name too; empty: none has.

@@ -40,7 +40,7 @@ class Staging {
   /// Who gets what is made in a new directory.
   [[nodiscard]] std::optional<Owner> owner_in_new(const Change& change) const;
 
-  /// Of a new directory; nothing for others. It keeps it in its place.
+  /// A new directory keeps its identity in its place. Nothing for others.
   [[nodiscard]] std::optional<held::Identity> identity_of(const std::string& path) const;
   /// What waits for its name in a directory of the host. Errors: host (another process took or
   /// replaced the temporary directory).

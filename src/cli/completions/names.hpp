@@ -28,7 +28,7 @@ using Offers = std::vector<Offer>;
 [[nodiscard]] Offers runs();
 [[nodiscard]] Offers sessions();
 
-/// Of a live session.
+/// The contexts of a live session.
 [[nodiscard]] Offers contexts(const std::string& session);
 enum class Which : unsigned char { running, background, running_background };
 [[nodiscard]] Offers calls(const std::string& session, Which which);

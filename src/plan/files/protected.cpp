@@ -205,7 +205,7 @@ class Folded {
   [[nodiscard]] string_view text() const { return {text_.data(), length_}; }
 
  private:
-  /// Of the first character of UTF-8 text, if it has Unicode's property
+  /// The length of the first character of UTF-8 text, if it has Unicode's property
   /// Default_Ignorable_Code_Point; else 0.
   static std::size_t length_of_ignored(string_view text) {
     struct Range {

@@ -36,11 +36,11 @@ class Resolver {
       lookup_.prefer_for_python(joined(project_->directory, "bin"));
   }
 
-  /// Of a run.
+  /// Finds the program of a run.
   Result<Program> resolve();
   /// What a held sandbox shows for its calls.
   Result<Program> show_all();
-  /// Of a call in a held sandbox, whose view this is.
+  /// Finds the program of a call in a held sandbox, whose view this is.
   Result<Program> resolve_call(std::optional<Executable>& first);
   /// The same for an interpreter that stays: the operands are its arguments.
   Result<Program> resolve_interpreter();

@@ -135,7 +135,7 @@ class BudgetWatch {
   void note_entries();
   void note_written(std::uint64_t by_processes);
   void look_around();
-  /// Of the private tmpfs; empty if there is none.
+  /// Describes the private tmpfs; empty if there is none.
   [[nodiscard]] std::optional<struct statfs> disk_facts() const;
   void look_at_disk();
   void check_disk();

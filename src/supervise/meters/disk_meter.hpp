@@ -17,7 +17,7 @@ struct Exhausted {
   bool names = false;
 };
 [[nodiscard]] Exhausted exhausted(const struct statfs& facts);
-/// Of the one that the descriptor is on; nothing where that can't be told.
+/// Tells what the file system of this descriptor lacks; nothing where that can't be told.
 [[nodiscard]] Exhausted exhausted(int directory);
 
 /// Measures a private disk in a directory by walking through it, one piece at a time so that the

@@ -27,7 +27,7 @@ constexpr auto kRest = std::chrono::microseconds(60);
 constexpr int kLargePipe = 1 << 20;         ///< fs.pipe-max-size: allowed to every user
 constexpr std::uint64_t kTail = 64 * 1024;  ///< bytes shown on a terminal at the end
 constexpr std::size_t kLast = 8 * 1024;     ///< bytes of Stream::last
-/// Of a stream that is spliced after that many bytes, the last words are not known.
+/// After that many bytes a stream is spliced, and its last words are not known.
 constexpr std::uint64_t kCopied = 1 << 20;
 
 bool is_pipe(int fd) {
