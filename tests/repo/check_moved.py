@@ -12,6 +12,8 @@ import subprocess
 import sys
 
 PYTHON = re.compile(r"^ +def (test_\w+)\(", re.MULTILINE)
+# Names of tests have these words since.
+NEW_WORDS = (("folders", "directories"), ("Folders", "Directories"), ("folder", "directory"), ("Folder", "Directory"))
 CPP = re.compile(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.MULTILINE)
 
 
@@ -19,6 +21,12 @@ def tests_in(name, text):
     if name.endswith(".py"):
         return {f"{name} {method}" for method in PYTHON.findall(text)}
     return {f"{suite}.{case}" for suite, case in CPP.findall(text)} if name.endswith(".cpp") else set()
+
+
+def with_new_words(name):
+    for old, new in NEW_WORDS:
+        name = name.replace(old, new)
+    return name
 
 
 def tests_of(source):
@@ -35,7 +43,7 @@ def tests_at(source, commit):
     except (OSError, subprocess.CalledProcessError):
         return None
     names = [name for name in git("ls-tree", "-r", "--name-only", commit, "tests/").splitlines() if name.endswith((".py", ".cpp"))]
-    return {test for name in names for test in tests_in(name.removeprefix("tests/"), git("show", f"{commit}:{name}"))}
+    return {with_new_words(test) for name in names for test in tests_in(name.removeprefix("tests/"), git("show", f"{commit}:{name}"))}
 
 
 def main():

@@ -15,9 +15,16 @@ RULES = [
     (r"/wor[k]/(main|shared)\b", None, "a path of one machine"),
     (r"^\s*throw\b", r"^src/.*\.[ch]pp$", "errors are values"),
     (r"\b(class|struct) \w+(Manager|Helper|Util)\b", r"^(src|include)/", "a name that says nothing"),
-    (r"""//.*(?<![\w"`_-])[Ff]older[s]?(?![\w(`"_-])""", r"\.[ch]pp$", "the term is \"directory\""),
+    (r"(?i)f[o]lder", r"^(?!tests/repo/check_moved[.]py$)", "the term is \"directory\""),
+    (r"\b[Ww]ish(es|ed)?\b", r"^(src|include|man|docs|schema)/", "the term is \"request\""),
+    (r"(?<![Tt]here )\b(is|are|was|were) no (?!longer|more|other|one\b|such|way|need|obstacle)[a-z]",
+     r"^(src|include|man|docs)/|^[A-Z]+[.]md$", "\"is not a ...\" is plainer"),
     (r"[ \t]+$", r"\.(cpp|hpp|py|toml|md)$", "blanks at the end of a line"),
 ]
+
+
+# A comment that begins like this has no verb; within a comment a line may.
+VERBLESS = re.compile(r"\s*//[/!<]* Of (the|a|an)\b")
 
 
 def main():
@@ -28,7 +35,11 @@ def main():
         if not path.is_file() or path.suffix not in TEXTS or SKIPPED & set(name.parts):
             continue
         count += 1
+        before = ""
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            if VERBLESS.match(line) and not before.lstrip().startswith("//"):
+                problems.append(f"{name}:{number}: a comment without a verb: {line.strip()[:80]}")
+            before = line
             for pattern, files, words in RULES:
                 if (files is None or re.search(files, name.as_posix())) and re.search(pattern, line):
                     problems.append(f"{name}:{number}: {words}: {line.strip()[:80]}")
