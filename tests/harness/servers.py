@@ -64,8 +64,11 @@ def wait_for_port(process, address, port):
     while True:
         try:
             socket.create_connection((address, port), 5).close()
+            # PostgreSQL accepts connections while it still starts up, and refuses what they ask for.
+            if port == POSTGRES:
+                subprocess.run([program("pg_isready"), "-q", "-h", address, "-p", str(port)], check=True, cwd="/")
             return
-        except OSError:
+        except (OSError, subprocess.CalledProcessError):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
