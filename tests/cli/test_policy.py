@@ -261,7 +261,7 @@ action = "deny"
 
         for text, said in (('allow = ["ptrace"]\ndeny = ["ptrace"]', "has no effect"), ('allow = ["ptrace"]\ndeny = ["@debug"]', "has no effect"),
                            ('allow = ["@debug"]\ndeny = ["ptrace"]', None), ('base = "none"', "no ordinary program can start"),
-                           ('base = "none"\nallow = ["@memory"]', None), ('allow = ["io_uring_setup"]', "no system call"), ('allow = ["@io-uring"]', "no system call")):
+                           ('base = "none"\nallow = ["@memory"]', None), ('allow = ["io_uring_setup"]', "not a system call"), ('allow = ["@io-uring"]', "not a system call")):
             warnings, ran = warned(text)
             self.assertEqual(len(warnings), 0 if said is None else 1, (text, warnings))
             if said is not None:
