@@ -239,7 +239,7 @@ Result<workspace::Copy> HeldSandbox::copy() const {
     lowers.emplace_back(::fcntl(lower.get(), F_DUPFD_CLOEXEC, 3));
   auto copy =
       SBX_TRY(workspace::open_copy(plan_, sandbox_.scratch.get(), started_, std::move(lowers)));
-  copy.filled = disk_.filled();
+  disk_.describe(copy);
   return copy;
 }
 

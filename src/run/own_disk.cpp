@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/sys.hpp"
 #include "run/settings.hpp"
+#include "workspace/tree.hpp"
 
 namespace sbx::run {
 namespace {
@@ -15,15 +17,29 @@ bool hides_names_in_overlays(const plan::Plan& plan) {
   });
 }
 
+/// Waits until file systems stamp with a later time than anything that was written before, and
+/// returns that time. They stamp with the coarse clock, which moves on every 1 to 10 ms, and since
+/// Linux 6.13 also with the fine one, which is ahead of it, time(7), clock_gettime(2).
+timespec later_stamp() {
+  timespec before{};
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &before);
+  do {
+    sys::sleep_1ms();
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  } while (std::pair(now.tv_sec, now.tv_nsec) <= std::pair(before.tv_sec, before.tv_nsec));
+  return now;
+}
+
 }  // namespace
 
 Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
                         const std::string& state) {
   if (has_writable(plan, plan::MountKind::copy))
     disk_.fill = [&](int scratch) {
-      const auto done =
-          workspace::fill_copies(plan, scratch, identity.uid_on_host, identity.gid_on_host, left_);
-      ::clock_gettime(CLOCK_REALTIME_COARSE, &filled_);
+      const auto done = workspace::fill_copies(plan, scratch, identity.uid_on_host,
+                                               identity.gid_on_host, copied_, left_);
+      filled_ = later_stamp();
       return done;
     };
   if (!plan.disk_in_directory) return {};
@@ -54,9 +70,18 @@ void OwnDisk::tell(std::vector<Degraded>& degraded) const {
                         .instead = "it is not in the copy"});
 }
 
+void OwnDisk::describe(workspace::Copy& copy) const {
+  copy.filled = filled_;
+  for (workspace::Layer& layer : copy.layers) {
+    const auto found = copied_.find(
+        layer.prefix == "." ? copy.directory : workspace::join(copy.directory, layer.prefix));
+    if (found != copied_.end()) layer.copied = found->second;
+  }
+}
+
 void OwnDisk::hand_to(workspace::Copy& copy) {
   copy.disk = std::move(directory_);
-  copy.filled = filled_;
+  describe(copy);
 }
 
 }  // namespace sbx::run

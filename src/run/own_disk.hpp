@@ -24,14 +24,16 @@ class OwnDisk {
   [[nodiscard]] const spawn::Disk& disk() const { return disk_; }
   /// What could not be copied.
   void tell(std::vector<Degraded>& degraded) const;
-  /// When copies were complete; 0: there are none.
-  [[nodiscard]] timespec filled() const { return filled_; }
+  /// Tells `copy` what was copied into its layers, and when the copies were complete.
+  void describe(workspace::Copy& copy) const;
+  /// `copy` has the disk then.
   void hand_to(workspace::Copy& copy);
 
  private:
   std::unique_ptr<workspace::DiskDirectory> directory_;
   spawn::DiskPlace place_;
   spawn::Disk disk_;
+  workspace::CopiedTrees copied_;
   std::vector<workspace::Left> left_;
   timespec filled_{};
 };

@@ -310,7 +310,9 @@ class Application {
         if (is_replaced(change.path) && is_directory_now != is_directory(change))
           return std::nullopt;
         if (is_directory(change)) return "something else is there on the host";
-        return "created on the host too since the run began";
+        return changed_on_host(copy_, change.path, step.before)
+                   ? "created on the host too since the run began"
+                   : "there on the host already, where the run did not see it";
       case ChangeKind::modified:
       case ChangeKind::links:
         if (!step.exists) return "deleted on the host since the run began";

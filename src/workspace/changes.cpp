@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -35,8 +36,7 @@ class Comparison {
       : layer_(layer),
         directory_(copy.directory),
         hidden_(*copy.hidden),
-        began_(copy.started),
-        untouched_before_(layer.is_whole ? copy.filled : layer.linked_at),
+        untouched_before_(layer.copied ? copy.filled : layer.linked_at),
         most_(most),
         found_(found),
         names_(layer.unlinked) {}
@@ -45,10 +45,14 @@ class Comparison {
     struct stat upper{};
     struct stat lower{};
     const bool has_lower = layer_.lower.valid();
-    if (has_lower && ::fstat(layer_.upper.get(), &upper) == 0 &&
-        ::fstat(layer_.lower.get(), &lower) == 0 && mode_differs(upper, lower))
+    if (layer_.copied)
+      lower = layer_.copied->root();
+    else if (has_lower && ::fstat(layer_.lower.get(), &lower) != 0)
+      lower.st_mode = 0;
+    if (lower.st_mode != 0 && ::fstat(layer_.upper.get(), &upper) == 0 &&
+        mode_differs(upper, lower))
       note(".", ChangeKind::mode, upper);
-    waiting_.push_back({".", has_lower, layer_.is_whole});
+    waiting_.push_back({".", has_lower, layer_.copied != nullptr});
     while (!waiting_.empty()) {
       const Directory next = std::move(waiting_.back());
       waiting_.pop_back();
@@ -70,15 +74,18 @@ class Comparison {
   struct Below {
     UniqueFd lower;
     PrivateDirectory veil;
-    std::string path;  ///< on the host
+    std::span<const CopiedEntry> copied;  ///< all of them, where the workspace is a copy
+    std::string path;                     ///< on the host
   };
   struct Before {
     struct stat facts{};
     bool from_veil = false;
+    ino_t copy = 0;  ///< where the workspace is a copy: the inode of this name's copy
   };
 
   Below open_below(const std::string& path) const {
     Below below{.path = path == "." ? layer_.source : layer_.source + "/" + path};
+    if (layer_.copied) below.copied = layer_.copied->names_in(path);
     if (layer_.lower.valid())
       if (auto opened = open_directory(layer_.lower.get(), path)) below.lower = std::move(*opened);
     if (layer_.veil.valid())
@@ -96,7 +103,9 @@ class Comparison {
     return hidden_.hides(below.path, name) != nullptr;
   }
 
-  static std::optional<Before> look_below(const Below& below, const std::string& name) {
+  [[nodiscard]] std::optional<Before> look_below(const Below& below,
+                                                 const std::string& name) const {
+    if (layer_.copied) return look_in_copied(below, name);
     Before before;
     before.from_veil =
         below.veil.valid() &&
@@ -113,6 +122,12 @@ class Comparison {
         ::fstatat(below.lower.get(), name.c_str(), &before.facts, AT_SYMLINK_NOFOLLOW) == 0)
       return before;
     return std::nullopt;
+  }
+
+  static std::optional<Before> look_in_copied(const Below& below, const std::string& name) {
+    const auto found = std::ranges::lower_bound(below.copied, name, {}, &CopiedEntry::name);
+    if (found == below.copied.end() || found->name() != name) return std::nullopt;
+    return Before{.facts = found->host(), .from_veil = found->from_veil(), .copy = found->copy()};
   }
 
   static mode_t permissions(const struct stat& facts) { return facts.st_mode & 07777; }
@@ -161,7 +176,7 @@ class Comparison {
       else
         one(path, entry.facts, look_below(below, entry.name), replaces);
     }
-    if (replaces && below.lower.valid()) note_missing(directory.path, below, *entries);
+    if (replaces) note_missing(directory.path, below, *entries);
   }
 
   [[nodiscard]] std::string on_host(const Directory& directory) const {
@@ -204,18 +219,19 @@ class Comparison {
   std::optional<ChangeKind> change_of(const std::string& path, const struct stat& now,
                                       const std::optional<Before>& seen) {
     if (!seen) return ChangeKind::created;
-    if (is_untouched(now)) return std::nullopt;
+    if (is_untouched(now, *seen)) return std::nullopt;
     if (!S_ISDIR(now.st_mode) && differs(path, now, *seen)) return ChangeKind::modified;
     if (!S_ISLNK(now.st_mode) && mode_differs(now, seen->facts)) return ChangeKind::mode;
     return std::nullopt;
   }
 
   /// Nobody can set ctime back: what is older than the start was copied by sbx. Then the host's
-  /// file may have changed since, not this one.
-  [[nodiscard]] bool is_untouched(const struct stat& now) const {
-    return !S_ISLNK(now.st_mode) &&
-           std::pair(now.st_ctim.tv_sec, now.st_ctim.tv_nsec) <
-               std::pair(untouched_before_.tv_sec, untouched_before_.tv_nsec);
+  /// file may have changed since, not this one. A directory that was renamed takes such files to
+  /// other names: there they are not the copies that were made under these.
+  [[nodiscard]] bool is_untouched(const struct stat& now, const Before& seen) const {
+    if (layer_.copied ? now.st_ino != seen.copy : S_ISLNK(now.st_mode)) return false;
+    return std::pair(now.st_ctim.tv_sec, now.st_ctim.tv_nsec) <
+           std::pair(untouched_before_.tv_sec, untouched_before_.tv_nsec);
   }
 
   bool differs(const std::string& path, const struct stat& now, const Before& seen) {
@@ -237,28 +253,25 @@ class Comparison {
   /// Names below that a replacing directory does not have.
   void note_missing(const std::string& path, const Below& below,
                     const std::vector<Entry>& present) {
-    const auto before = read_directory(below.lower.get());
+    if (!layer_.copied && !below.lower.valid()) return;
+    const auto before = names_below(below);
     if (!before) return unread(path, before.error());
     for (const Entry& entry : *before)
-      if (!std::ranges::binary_search(present, entry.name, {}, &Entry::name) &&
-          !is_hidden(below, entry.name) && was_shown(below, entry))
+      if (!std::ranges::binary_search(present, entry.name, {}, &Entry::name))
         gone(join(path, entry.name), entry.facts);
   }
 
-  /// Not copied are devices, sockets, what the caller can't read, and what the host has made, moved
-  /// or changed since: nothing of that is deleted because a copy lacks it.
-  [[nodiscard]] bool was_shown(const Below& below, const Entry& entry) const {
-    if (!layer_.is_whole) return true;
-    const FileType type = type_of(entry.facts.st_mode);
-    if (type == FileType::device || type == FileType::socket) return false;
-    const timespec& changed = entry.facts.st_ctim;
-    if (began_.tv_sec != 0 &&
-        std::pair(changed.tv_sec, changed.tv_nsec) > std::pair(began_.tv_sec, began_.tv_nsec))
-      return false;
-    if (type != FileType::file && type != FileType::directory) return true;
-    const int wanted = type == FileType::directory ? R_OK | X_OK : R_OK;
-    return ::faccessat(below.lower.get(), entry.name.c_str(), wanted,
-                       AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
+  /// What the program saw in a directory of the host.
+  [[nodiscard]] Result<std::vector<Entry>> names_below(const Below& below) const {
+    std::vector<Entry> names;
+    if (layer_.copied)
+      for (const CopiedEntry& each : below.copied) names.push_back({each.name(), each.host()});
+    else if (below.lower.valid())
+      names = SBX_TRY(read_directory(below.lower.get()));
+    else
+      return fail(Error{.message = "can't be looked into"});
+    std::erase_if(names, [&](const Entry& each) { return is_hidden(below, each.name); });
+    return names;
   }
 
   /// A directory that sbx made counts as a change if it holds files of the program.
@@ -298,18 +311,12 @@ class Comparison {
     while (!directories.empty()) {
       const std::string directory = std::move(directories.back());
       directories.pop_back();
-      const Below below = open_below(directory);
-      if (!below.lower.valid()) {
-        unread(directory, Error{.message = "can't be looked into"});
-        continue;
-      }
-      const auto entries = read_directory(below.lower.get());
+      const auto entries = names_below(open_below(directory));
       if (!entries) {
         unread(directory, entries.error());
         continue;
       }
       for (const Entry& entry : *entries) {
-        if (is_hidden(below, entry.name) || !was_shown(below, entry)) continue;
         note_gone(join(directory, entry.name), entry.facts);
         if (S_ISDIR(entry.facts.st_mode)) directories.push_back(join(directory, entry.name));
       }
@@ -319,7 +326,6 @@ class Comparison {
   const Layer& layer_;
   const std::string& directory_;  ///< the workspace
   const plan::DenyRules& hidden_;
-  timespec began_;
   timespec untouched_before_;
   std::size_t most_;
   ChangeSet& found_;

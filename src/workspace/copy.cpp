@@ -151,9 +151,7 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
     if (copy.layers.empty()) copy.directory = mount.target;
     const auto prefix = below(mount.target, copy.directory);
     if (!prefix) continue;
-    Layer layer{.source = over != nullptr ? over->source.path : mount.target,
-                .is_whole = mount.kind() == MountKind::copy,
-                .prefix = *prefix};
+    Layer layer{.source = over != nullptr ? over->source.path : mount.target, .prefix = *prefix};
     const std::string own = over != nullptr ? plan::place_on_disk(*over) : "";
     layer.upper =
         SBX_TRY(open_private_directory(scratch, over != nullptr ? own + private_disk::kUpper

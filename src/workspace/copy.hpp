@@ -17,6 +17,7 @@
 #include "base/unique_fd.hpp"
 #include "plan/files/deny.hpp"
 #include "plan/plan.hpp"
+#include "workspace/copied.hpp"
 #include "workspace/disk.hpp"
 
 /// What a run wrote into its private workspace. Its directories are on the run's private disk: a
@@ -27,11 +28,13 @@ namespace sbx::workspace {
 /// One writable layer and the directory of the host below it.
 struct Layer {
   UniqueFd upper;
-  UniqueFd lower;         ///< invalid: an empty workspace, everything in it is new
-  UniqueFd veil;          ///< what hid parts of `lower` from the program; invalid: nothing did
-  std::string source;     ///< of `lower`, on the host
-  bool is_whole = false;  ///< `upper` is a full copy of `lower`, not only what was written
-  std::string prefix;     ///< of its root below the workspace; "." for the workspace itself
+  UniqueFd lower;      ///< invalid: an empty workspace, everything in it is new
+  UniqueFd veil;       ///< what hid parts of `lower` from the program; invalid: nothing did
+  std::string source;  ///< of `lower`, on the host
+  /// `upper` is a full copy of `lower`, and this is what was copied. Null: `upper` has only what
+  /// was written.
+  std::shared_ptr<const CopiedTree> copied;
+  std::string prefix;  ///< of its root below the workspace; "." for the workspace itself
   /// names in it that sbx made, no work of the program: places to mount on, files copied in and
   /// left as they were
   std::vector<std::string> made;

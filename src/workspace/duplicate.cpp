@@ -75,13 +75,14 @@ bool copy_attributes(int from, int to) {
 class Filling {
  public:
   Filling(const std::string& path, UniqueFd source, UniqueFd veil, UniqueFd target, uid_t uid,
-          gid_t gid, std::vector<Left>& left)
+          gid_t gid, CopiedTree& copied, std::vector<Left>& left)
       : path_(path),
         source_(std::move(source)),
         veil_(std::move(veil)),
         target_(std::move(target)),
         uid_(uid),
         gid_(gid),
+        copied_(copied),
         left_(left) {}
 
   Status run() {
@@ -128,7 +129,7 @@ class Filling {
       return {};
     }
     const UniqueFd to = SBX_TRY(open_target(path));
-    for (const Entry& entry : *entries) SBX_TRY(copy_one(path, from->get(), to.get(), entry));
+    for (const Entry& entry : *entries) SBX_TRY(copy_one(path, to.get(), entry));
     return {};
   }
 
@@ -147,7 +148,7 @@ class Filling {
     return S_ISREG(facts.st_mode) ? Veiled::content : Veiled::no;
   }
 
-  Status copy_one(const std::string& directory, int from, int to, const Entry& entry) {
+  Status copy_one(const std::string& directory, int to, const Entry& entry) {
     const std::string path = join(directory, entry.name);
     const Veiled veil = veiled(path);
     if (veil == Veiled::hidden) return {};
@@ -157,10 +158,12 @@ class Filling {
         if (!held::make_directory(to, entry.name, 0700) && errno != EEXIST)
           return not_copied(path_ + "/" + path);
         waiting_.push_back(path);
+        note(directory, to, entry);
         return {};
       }
       case S_IFREG:
-        return copy_file(path, veil == Veiled::content ? veil_.get() : source_.get(), to, entry);
+        return copy_file(directory, veil == Veiled::content ? veil_.get() : source_.get(), to,
+                         entry);
       case S_IFLNK: {
         const auto text = read_link(source_.get(), path);
         if (!text) return {};  // gone meanwhile
@@ -170,34 +173,54 @@ class Filling {
         const timespec times[2] = {entry.facts.st_atim, entry.facts.st_mtim};
         if (const auto link = held::open_name(to, entry.name, O_PATH))
           (void)held::set_times(link->get(), times);  // no program depends on a link's times
+        note(directory, to, entry);
         return {};
       }
       case S_IFIFO: {
         const MadeFor made(uid_, gid_);
         if (!held::make_fifo(to, entry.name, entry.facts.st_mode & 0777) && errno != EEXIST)
           return not_copied(path_ + "/" + path);
+        note(directory, to, entry);
         return {};
       }
       default:
-        (void)from;
         return {};  // sockets and devices are the host's
     }
   }
 
-  Status copy_file(const std::string& path, int root, int to, const Entry& entry) {
+  /// What has this name in the copy now was on the host when the copy was made. `veil`: the content
+  /// that was put in its place.
+  void note(const std::string& directory, int to, const Entry& entry,
+            const struct stat* veil = nullptr) {
+    struct stat host = entry.facts;
+    if (veil != nullptr) host.st_size = veil->st_size;
+    struct stat copy{};
+    if (::fstatat(to, entry.name.c_str(), &copy, AT_SYMLINK_NOFOLLOW) == 0)
+      copied_.add(directory, {entry.name, host, copy.st_ino, veil != nullptr});
+  }
+
+  Status copy_file(const std::string& directory, int root, int to, const Entry& entry) {
+    const std::string path = join(directory, entry.name);
     const auto from = open_file(root, path);
     if (!from) {
       if (from.error().errno_value == EACCES) leave(path, "can't be read");
       return {};
     }
     struct stat facts{};
-    const bool has_more_names =
-        root == source_.get() && ::fstat(from->get(), &facts) == 0 && facts.st_nlink > 1;
+    if (::fstat(from->get(), &facts) != 0) return not_copied(path_ + "/" + path);
+    const struct stat* const veil = root != source_.get() ? &facts : nullptr;
+    const bool has_more_names = veil == nullptr && facts.st_nlink > 1;
     const MadeFor made(uid_, gid_);
-    if (has_more_names && add_name(held::identity_of(facts), to, entry.name)) return {};
+    if (has_more_names && add_name(held::identity_of(facts), to, entry.name)) {
+      note(directory, to, entry);
+      return {};
+    }
     const UniqueFd copy(::openat(to, entry.name.c_str(),
                                  O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!copy.valid() && errno == EEXIST) return {};  // something is mounted there
+    if (!copy.valid() && errno == EEXIST) {  // something is mounted there
+      note(directory, to, entry, veil);
+      return {};
+    }
     if (!copy.valid()) return not_copied(path_ + "/" + path);
     if (auto done = copy_content(from->get(), copy.get()); !done) {
       errno = done.error().errno_value;
@@ -210,6 +233,7 @@ class Filling {
         !held::set_mode(copy.get(), entry.facts.st_mode & 07777))
       return not_copied(path_ + "/" + path);
     if (has_more_names) linked_.emplace(std::pair(facts.st_dev, facts.st_ino), path);
+    note(directory, to, entry, veil);
     return {};
   }
 
@@ -227,6 +251,7 @@ class Filling {
   UniqueFd target_;
   uid_t uid_;
   gid_t gid_;
+  CopiedTree& copied_;
   std::vector<Left>& left_;
   bool lost_attributes_ = false;                           ///< reported once
   std::map<std::pair<dev_t, ino_t>, std::string> linked_;  ///< first names of files with several
@@ -236,7 +261,7 @@ class Filling {
 
 }  // namespace
 
-Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid,
+Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid, CopiedTrees& copied,
                    std::vector<Left>& left) {
   for (const plan::Mount& mount : plan.mounts) {
     const auto* copy = mount.as<plan::mount::Copy>();
@@ -251,9 +276,13 @@ Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid,
       if (!copy->veils.empty())
         veil = SBX_TRY(open_directory(scratch, place + private_disk::kVeil));
     }
+    struct stat root{};
+    if (::fstat(source.get(), &root) != 0) return not_copied(copy->source.path);
+    const auto tree = std::make_shared<CopiedTree>(root);
     SBX_TRY(Filling(copy->source.path, std::move(source), std::move(veil), std::move(target), uid,
-                    gid, left)
+                    gid, *tree, left)
                 .run());
+    copied.insert_or_assign(mount.target, tree);
   }
   return {};
 }

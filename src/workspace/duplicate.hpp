@@ -5,14 +5,15 @@
 #include <vector>
 
 #include "workspace/changes.hpp"
+#include "workspace/copied.hpp"
 
 /// The copied workspace, for directories that can't be the lower layer of an overlay.
 namespace sbx::workspace {
 
 /// Copies the source of each `copy` step of a plan into its place on the private disk, less what is
-/// hidden. The copies belong to `owner`, the sandbox on the host. What could not be read is in
-/// `left`. Errors: host, setup "workspace-too-large" (the disk is full).
+/// hidden. The copies belong to `owner`, the sandbox on the host. What was copied is in `copied`,
+/// what could not be read in `left`. Errors: host, setup "workspace-too-large" (the disk is full).
 [[nodiscard]] Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid,
-                                 std::vector<Left>& left);
+                                 CopiedTrees& copied, std::vector<Left>& left);
 
 }  // namespace sbx::workspace

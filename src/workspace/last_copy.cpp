@@ -47,7 +47,7 @@ void LastCopies::add_left_out(const std::string& path, std::uint64_t bytes, bool
 /// An overlay marks what it copied up (fs/overlayfs/copy_up.c, ovl_set_origin). A copied workspace
 /// has only files older than its filling.
 bool LastCopies::is_of_host(const std::string& path, int file) const {
-  if (!place_of(copy_, path).layer->is_whole)
+  if (!place_of(copy_, path).layer->copied)
     return ::fgetxattr(file, "user.overlay.origin", nullptr, 0) >= 0;
   struct statx facts{};
   if (::statx(file, "", AT_EMPTY_PATH, STATX_BTIME, &facts) != 0 ||

@@ -152,6 +152,83 @@ class Foreign(Copies):
         self.assertIn(b"applied 1 change", ended.err)
         self.assertEqual(sorted(os.listdir(self.work)), ["later", "later-file", "mine", "secret", "shut", "sub", "theirs"])
 
+    def beside(self, script, meanwhile, *options):
+        """Runs the shell script in a copy; at its `read` the user works on in the directory. Returns what the run says at its end."""
+        process = self.start_sbx("--workspace", ".:overlay", "--report", self.tmp / "record", *options, "--", "sh", "-c", script, stdin=subprocess.PIPE,
+                                 json_record=False)
+        self.assertEqual(process.stdout.readline(), b"\n")
+        meanwhile()
+        ended = self.finish(process, data=b"\n", json_record=False)
+        return ended, {each["path"]: each["change"] for each in json.loads((self.tmp / "record").read_text())["changes"]}
+
+    def test_what_the_user_does_meanwhile_is_not_a_change_of_the_program(self):
+        """Twin: what the program does to the same names is one, and where both did something it is a conflict."""
+        for name in ("edited", "removed", "chmodded", "both", "gone-inside", "gone-outside"):
+            self.write(name, "x")
+        os.symlink("mine", self.work / "link")
+
+        def work_on():
+            for name in ("edited", "both", "gone-inside"):
+                self.write(name, f"{name} by the user")
+            for name in ("removed", "gone-outside", "sub/file"):
+                (self.work / name).unlink()
+            (self.work / "chmodded").chmod(0o600)
+            self.write("new", "the user's")
+            self.write("made/by-both", "the user's")
+            (self.work / "link").unlink()
+            os.symlink("edited", self.work / "link")
+
+        script = "echo; read line; echo by the program > both; rm gone-inside gone-outside; mkdir made; echo x > made/by-both; echo y > mine"
+        ended, changes = self.beside(script, work_on, "--apply", "--yes")
+        self.assertEqual(changes, {"both": "modified", "gone-inside": "deleted", "gone-outside": "deleted", "made": "created",
+                                               "made/by-both": "created", "mine": "modified"}, ended)
+        self.assertEqual({line.split(": ")[2] for line in ended.err.decode().splitlines() if "conflict" in line},
+                         {"both", "gone-inside", "made/by-both"}, ended)
+        self.assertEqual({name: (self.work / name).read_text() for name in ("edited", "both", "gone-inside", "new", "made/by-both", "mine")},
+                         {"edited": "edited by the user", "both": "both by the user", "gone-inside": "gone-inside by the user", "new": "the user's",
+                          "made/by-both": "the user's", "mine": "y\n"})
+        self.assertEqual(os.readlink(self.work / "link"), "edited")
+        self.assertFalse((self.work / "removed").exists())
+
+    def test_so_it_is_in_a_session(self):
+        def session(*words):
+            ended = subprocess.run([SBX, "session", *words], capture_output=True, stdin=subprocess.DEVNULL, cwd=self.work, env=self.environment())
+            return ended.returncode, ended.stdout, ended.stderr
+
+        def changes():
+            return {each["path"]: each["change"] for each in json.loads(session("changes", "work", "--json")[1])["changes"]}
+        self.write("edited", "x")
+        self.assertEqual(session("start", "work", "--workspace", ".:overlay")[0], 0)
+        try:
+            self.write("edited", "by the user")
+            self.write("new", "the user's")
+            self.assertEqual(changes(), {})
+            self.assertEqual(session("exec", "work", "--", "sh", "-c", "echo y > mine; rm theirs; echo z > edited")[0], 0)
+            self.assertEqual(changes(), {"mine": "modified", "theirs": "deleted", "edited": "modified"})
+            status, _, err = session("apply", "work", "--yes")
+            self.assertEqual((status, b"conflict: edited: changed on the host" in err), (1, True), err)
+        finally:
+            self.assertEqual(session("stop", "work")[0], 0)
+        self.assertEqual({name: (self.work / name).read_text() for name in ("edited", "new", "mine")},
+                         {"edited": "by the user", "new": "the user's", "mine": "y\n"})
+
+    def test_files_below_directories_that_change_places_are_changes(self):
+        for name, text in (("one/file", "1"), ("two/file", "2"), ("one/deep/same", "s"), ("two/deep/same", "s")):
+            self.write(name, text)
+        ended = self.overlay("import os; os.rename('one', 'x'); os.rename('two', 'one'); os.rename('x', 'two')", "--apply", "--yes")
+        self.assertEqual(self.changes(ended), {"one/file": "modified", "two/file": "modified"}, ended)
+        self.assertEqual(((self.work / "one/file").read_text(), (self.work / "two/file").read_text()), ("2", "1"))
+
+    def test_a_name_that_could_not_be_read_is_not_replaced(self):
+        if sbxtest.IS_ROOT:
+            self.skipTest("root reads every file")
+        self.write("secret", "the user's")
+        (self.work / "secret").chmod(0o000)
+        ended = self.sbx("--workspace", ".:overlay", "--apply", "--yes", "--", "sh", "-c", "echo mine > secret", json_record=False)
+        self.assertIn(b"secret: there on the host already, where the run did not see it", ended.err)
+        (self.work / "secret").chmod(0o600)
+        self.assertEqual((self.work / "secret").read_text(), "the user's")
+
     def test_hidden_names_are_not_in_the_copy(self):
         self.write(".env", "s3cr3t")
         self.write(".git/config", '[remote "o"]\n\turl = https://u:pass@example.org/x\n')
