@@ -220,19 +220,19 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
     return {};
   }
   ApplyEnd end = SBX_TRY(apply_changes(copy_, changes, request, paint));
-  const bool keeps =
-      !done_.kept && (end.leaves_something() ||
-                      (end.wanted && std::ranges::any_of(end.applied.left, is_protected)));
-  const bool was_no = !end.wanted && end.was_asked && !done_.kept;
+  const bool is_owed = end.leaves_something();
+  const bool is_offered = (!end.wanted && end.was_asked) ||
+                          (end.wanted && std::ranges::any_of(end.applied.left, is_protected));
   done_.applied = std::move(end.applied);
   done_.signal = end.signal;
   all_met_ = end.all_met;
-  if (keeps) return keep_rest(changes, outcome, run, silent);
-  if (!was_no) return {};
-  // Whoever said no asked for nothing more: that there is no place to keep it is not a failure of
-  // the run.
-  if (const Status kept = keep_rest(changes, outcome, run, silent); !kept && !silent)
-    write_stderr("sbx: the changes are gone: " + printable(kept.error().text()) + "\n");
+  if (done_.kept || !(is_owed || is_offered)) return {};
+  const Status kept = keep_rest(changes, outcome, run, silent);
+  if (kept || is_owed) return kept;
+  // Nobody asked for what a "no" or a rule left out: that there is no place to keep it is not a
+  // failure of the run.
+  if (!silent)
+    write_stderr("sbx: what was not applied is gone: " + printable(kept.error().text()) + "\n");
   return {};
 }
 

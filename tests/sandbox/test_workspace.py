@@ -344,6 +344,22 @@ class Apply(Workspace):
             self.assertIn(b"created   made", said)
             self.assertEqual(os.listdir(self.work), there)
 
+    def test_without_a_place_for_sets_it_fails_only_where_something_was_to_be_applied(self):
+        (self.home / ".local/state/sbx").mkdir(parents=True)
+        (self.home / ".local/state/sbx/changes").write_text("not a directory")
+        (self.work / ".git").mkdir()
+        protected = "mkdir -p .git/hooks; echo > .git/hooks/pre-push"
+        for script, status, words in ((f"{protected}; echo > made", 0, b"sbx: what was not applied is gone: cannot use "),
+                                      ("rm lost; echo > lost", 125, b"error[no-state-directory]")):
+            self.write("lost", "old")
+            process = self.start_sbx("--workspace", ".:overlay", "--apply", "--yes", "--", "sh", "-c", f"{script}; echo; read line",
+                                     stdin=subprocess.PIPE, json_record=False)
+            process.stdout.readline()
+            self.write("lost", "by the user")  # the second script's change conflicts with it
+            ended = self.finish(process, data=b"\n", json_record=False)
+            self.assertEqual((ended.status, words in ended.err, (self.work / "lost").read_text()), (status, True, "by the user"), ended)
+        self.assertTrue((self.work / "made").exists())
+
     def test_an_interrupt_at_the_question_is_no_answer(self):
         command = [SBX, "run", "--workspace", ".:overlay", "--apply=made", "--", "touch", "made", "other"]
         for keys, status, words in ((b"\x03", 130, b"\nsbx: not applied: interrupted"), (b"n\n", 0, b"\nsbx: not applied: the answer was no"),
