@@ -88,6 +88,7 @@ class CannedFiles final : public Files {
     return entries;
   }
   Status walk(const std::string& root, const Visit& visit, const Shut& shut) const override {
+    walked.push_back(root);
     std::vector<std::string> waiting = {""};
     while (!waiting.empty()) {
       const std::string directory = std::move(waiting.back());
@@ -107,6 +108,7 @@ class CannedFiles final : public Files {
     }
     return {};
   }
+  mutable std::vector<std::string> walked;  ///< the roots
   bool memory_takes_attributes() const override { return takes_attributes; }
   bool takes_attributes = true;
   /// Adds another name of a file.

@@ -174,6 +174,21 @@ TEST_F(PlanTest, NamesOfOneFileStayTogetherInAWritableOverlay) {
   }
 }
 
+TEST_F(PlanTest, OwnStateIsNotSearchedForOtherNamesOfHiddenFiles) {
+  canned.files->file("/home/me/project/a", "x")
+      .hard_link("/home/me/project/b", "/home/me/project/a");
+  canned.files->directory("/home/me/.local/state/sbx/changes/set/contents");
+  canned.files->directory("/home/me/.ssh");
+  for (const char* grants : {"[]", "[\"~/.local\"]"}) {
+    canned.files->walked.clear();
+    set("filesystem.read", grants);
+    (void)plan();
+    EXPECT_THAT(canned.files->walked, testing::Contains("/home/me/.ssh")) << grants;
+    EXPECT_THAT(canned.files->walked, testing::Not(testing::Contains("/home/me/.local/state/sbx")))
+        << grants;
+  }
+}
+
 TEST_F(PlanTest, WhatCantStayTogetherIsNamed) {
   const std::string work = "/home/me/project/";
   canned.files->file(work + "s", "x", 04755).hard_link(work + "s2", work + "s");
