@@ -181,7 +181,9 @@ TEST_F(PlanTest, OwnStateIsNotSearchedForOtherNamesOfHiddenFiles) {
   canned.files->directory("/home/me/.ssh");
   for (const char* grants : {"[]", "[\"~/.local\"]"}) {
     canned.files->walked.clear();
-    set("filesystem.read", grants);
+    policy = policy_with({{"filesystem.workspace.mode", "\"overlay\""},
+                          {"filesystem.read", grants},
+                          {"filesystem.deny", "[\"~/.ssh\"]"}});
     (void)plan();
     EXPECT_THAT(canned.files->walked, testing::Contains("/home/me/.ssh")) << grants;
     EXPECT_THAT(canned.files->walked, testing::Not(testing::Contains("/home/me/.local/state/sbx")))

@@ -71,7 +71,7 @@ TEST_F(Inputs, NeverReplaceWhatTheWorkspaceHas) {
   EXPECT_THAT(refused("old"), HasSubstr("something of that name"));
   EXPECT_THAT(refused("sub"), HasSubstr("something of that name"));
   EXPECT_THAT(refused("link"), HasSubstr("something of that name"));
-  EXPECT_THAT(refused("old/x"), HasSubstr("no directory"));
+  EXPECT_THAT(refused("old/x"), HasSubstr("is not a directory"));
   EXPECT_THAT(refused("link/x"), HasSubstr("symbolic link"));
   EXPECT_EQ(placed("sub/x"), "/home/me/project/sub/x");
 }
@@ -99,7 +99,7 @@ TEST_F(Inputs, OfOneNameAreAnError) {
 TEST_F(Inputs, AreFiles) {
   canned.files->special("/srv/pipe", host::FileType::fifo).shut("/srv/tool");
   EXPECT_THAT(error(with({{"/srv", ""}})).hint, HasSubstr("--read DIR"));
-  EXPECT_THAT(error(with({{"/srv/pipe", ""}})).message, HasSubstr("no regular file"));
+  EXPECT_THAT(error(with({{"/srv/pipe", ""}})).message, HasSubstr("is not a regular file"));
   EXPECT_EQ(error(with({{"/srv/missing", ""}})).errno_value, ENOENT);
   EXPECT_EQ(error(with({{"/srv/tool", ""}})).errno_value, EACCES);
 }

@@ -165,7 +165,7 @@ constexpr auto kMistakes = std::to_array<Mistake>({
      "8000-8100"},
     {"[network]\nallow = [\"exa mple.com:1\"]", "bad-destination", 2, 10, "has a blank",
      "HOST:PORT"},
-    {"[network]\nallow = [\"10.0.0.0/33:1\"]", "bad-destination", 2, 10, "no prefix length",
+    {"[network]\nallow = [\"10.0.0.0/33:1\"]", "bad-destination", 2, 10, "is not a prefix length",
      "\"10.0.0.0/8:443\""},
     {"[network]\nallow = [\"[::1:443\"]", "bad-destination", 2, 10, "closing bracket", "HOST:PORT"},
     {"[network]\nallow = [\"a.*.com:443\"]", "bad-destination", 2, 10, "has a *",
