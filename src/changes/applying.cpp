@@ -79,7 +79,7 @@ bool agreed(const workspace::Copy& copy, const workspace::Selection& selection,
   if (request.preview != Preview::none)
     text = changes_words(copy, {.changes = selection.changes},
                          request.preview == Preview::everything ? Texts::shown : Texts::left_out,
-                         paint);
+                         paint, request.rest);
   text += conflict_words(workspace::conflicts_now(copy, selection.changes, selection.links));
   text += left_words(selection.left);
   text += fmt::format("sbx: apply {} to {}? [y/N] ", tally_words(selection.changes),

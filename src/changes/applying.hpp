@@ -20,6 +20,7 @@ struct Request {
   Preview preview = Preview::everything;  ///< before the question
   std::string state_directory;            ///< the user's; empty: none
   bool silent = false;
+  std::string rest = "--report FILE";  ///< where what the preview leaves out can be read
 };
 
 struct ApplyEnd {

@@ -39,6 +39,22 @@ bool is_protected(const workspace::Left& left) {
   return !left.guard.empty();
 }
 
+/// Nobody gave these sets a name, so nobody looks for them.
+std::string piled_up(const Store& store) {
+  constexpr std::size_t kMany = 5;
+  const auto sets = store.list();
+  if (!sets) return {};
+  const auto count =
+      static_cast<std::size_t>(std::ranges::count_if(*sets, [](const KeptFacts& set) {
+        return set.name == kRest || set.name.starts_with("unapplied-");
+      }));
+  if (count < kMany) return {};
+  return fmt::format(
+      "sbx: {} such sets are kept; \"sbx changes list\" names them, \"sbx changes drop NAME...\" "
+      "removes them\n",
+      count);
+}
+
 bool succeeded(const Outcome& outcome) {
   const auto* exited = std::get_if<Exited>(&outcome.verdict);
   return exited != nullptr && exited->code == 0;
@@ -259,7 +275,8 @@ Status BringOut::keep_rest(const workspace::ChangeSet& changes, const Outcome& o
     write_stderr(
         fmt::format("sbx: what was not applied is kept: \"sbx changes apply {0}{1}\" applies it, "
                     "\"sbx changes drop {0}\" removes it\n",
-                    done_.kept->name, names));
+                    done_.kept->name, names) +
+        piled_up(store));
   return {};
 }
 

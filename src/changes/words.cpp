@@ -12,7 +12,9 @@
 
 #include "base/text.hpp"
 #include "changes/diff.hpp"
+#include "policy/keys.hpp"
 #include "workspace/names.hpp"
+#include "workspace/tree.hpp"
 
 namespace sbx::changes {
 namespace {
@@ -242,6 +244,60 @@ void append_list(std::string& text, const char* what, const std::vector<workspac
   if (list.size() > kLeftShown) text += fmt::format("sbx: and {} more\n", list.size() - kLeftShown);
 }
 
+/// The name that a pattern without stars nearly is: a typing mistake.
+std::string suggestion(const workspace::Collected& collected,
+                       const std::vector<std::string>& patterns) {
+  std::vector<std::string_view> names(collected.changed.begin(), collected.changed.end());
+  for (const workspace::Left& each : collected.left) names.push_back(each.path);
+  for (const std::string& pattern : patterns)
+    if (const std::string_view meant = policy::nearest(pattern, names); !meant.empty())
+      return fmt::format("; did you mean --collect {}?", printable(shell_word(std::string(meant))));
+  return {};
+}
+
+/// Without a pattern, only new files are copied out.
+std::string changed_words(const workspace::Collected& collected,
+                          const std::vector<std::string>& patterns) {
+  constexpr std::size_t kShown = 3;
+  if (collected.changed_count == 0) return {};
+  std::string names;
+  for (std::size_t i = 0; i < std::min(collected.changed.size(), kShown); ++i)
+    names += (i > 0 ? ", " : "") + shortened(printable(collected.changed[i]), 100);
+  if (collected.changed_count > kShown) names += ", ...";
+  return fmt::format(
+      "sbx: {} that existed before changed and {} not copied: {}; --collect {} copies {}{}\n",
+      plural(collected.changed_count, "file"), collected.changed_count == 1 ? "was" : "were", names,
+      printable(shell_word(collected.changed.front())),
+      collected.changed_count == 1 ? "it" : "the first", suggestion(collected, patterns));
+}
+
+/// Names of one directory with one reason are one line from the fourth on: git init makes 13 sample
+/// hooks.
+std::string guarded_lines(const std::vector<workspace::Left>& guarded) {
+  constexpr std::size_t kApart = 3;
+  std::map<std::pair<std::string, std::string>, std::vector<const workspace::Left*>> groups;
+  for (const workspace::Left& each : guarded)
+    groups[{workspace::directory_of(each.path), std::string(each.guard)}].push_back(&each);
+  std::string text;
+  std::size_t lines = 0;
+  std::size_t shown = 0;
+  for (const auto& [key, names] : groups) {
+    const bool is_folded = names.size() > kApart && !key.first.empty();
+    if (is_folded && lines++ < kLeftShown) {
+      text += fmt::format("  {} and {} more there ({})\n", printable(names.front()->path),
+                          names.size() - 1, key.second);
+      shown += names.size();
+    }
+    for (const workspace::Left* each : is_folded ? std::vector<const workspace::Left*>() : names)
+      if (lines++ < kLeftShown) {
+        text += fmt::format("  {} ({})\n", printable(each->path), key.second);
+        ++shown;
+      }
+  }
+  if (shown < guarded.size()) text += fmt::format("  and {} more\n", guarded.size() - shown);
+  return text;
+}
+
 }  // namespace
 
 std::string tally_words(const std::vector<Change>& changes) {
@@ -290,9 +346,11 @@ std::string changes_words(const workspace::Copy& copy, const workspace::ChangeSe
 std::string collected_words(const workspace::Collected& collected,
                             const std::vector<std::string>& patterns,
                             const std::string& directory) {
+  const std::string changed = changed_words(collected, patterns);
   if (collected.files.empty() && collected.left.empty() && collected.unmatched == 0)
     return fmt::format("sbx: nothing to copy to {}: no file was created in the working directory\n",
-                       shortened(printable(directory), 200));
+                       shortened(printable(directory), 200)) +
+           changed;
   std::uint64_t bytes = 0;
   for (const Change& file : collected.files) bytes += file.bytes;
   std::string text =
@@ -302,10 +360,11 @@ std::string collected_words(const workspace::Collected& collected,
   if (collected.unmatched > 0) {
     std::string list;
     for (const std::string& each : patterns) list += (list.empty() ? "" : " ") + printable(each);
-    text += fmt::format("sbx: {} created and not matched by {}; --collect GLOB chooses others\n",
-                        plural(collected.unmatched, "file"), shortened(list, 200));
+    text += fmt::format("sbx: {} created and not matched by {}; --collect GLOB chooses others{}\n",
+                        plural(collected.unmatched, "file"), shortened(list, 200),
+                        suggestion(collected, patterns));
   }
-  return text;
+  return collected.files.empty() ? text + changed : text;
 }
 
 std::string applied_words(const workspace::Applied& applied, const std::string& directory) {
@@ -334,11 +393,7 @@ std::string left_words(const std::vector<workspace::Left>& left) {
   text +=
       "sbx: not applied: names that programs of the host run or trust by themselves; to apply one, "
       "name it:\n";
-  for (std::size_t i = 0; i < guarded.size() && i < kLeftShown; ++i)
-    text += fmt::format("  {} ({})\n", printable(guarded[i].path), guarded[i].guard);
-  if (guarded.size() > kLeftShown)
-    text += fmt::format("  and {} more\n", guarded.size() - kLeftShown);
-  return text;
+  return text + guarded_lines(guarded);
 }
 
 }  // namespace sbx::changes

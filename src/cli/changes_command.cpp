@@ -219,17 +219,18 @@ void note_applied(const std::string& name, std::size_t count) {
 
 int apply(const Invocation& typed) {
   if (typed.operands.empty()) return changes_failed(typed, wrong_use(typed, "needs a name"));
-  if (const Status asking = changes::check_asking(!typed.bring_out.yes); !asking)
-    return changes_failed(typed, asking.error());
   auto kept = load(typed.operands.front());
   if (!kept) return changes_failed(typed, kept.error());
+  if (const Status asking = changes::check_asking(!typed.bring_out.yes); !asking)
+    return changes_failed(typed, asking.error());
   if (const Status there = changes::open_directories(*kept); !there)
     return changes_failed(typed, there.error());
   const changes::Request request{.patterns = {typed.operands.begin() + 1, typed.operands.end()},
                                  .policy_files = kept->facts.policy_files,
                                  .asks = !typed.bring_out.yes,
                                  .state_directory = state_directory().value_or(""),
-                                 .silent = typed.output.json};
+                                 .silent = typed.output.json,
+                                 .rest = "sbx changes show --json " + kept->facts.name};
   const auto end = changes::apply_changes(kept->copy, kept->changes, request,
                                           paint_for(typed.output.color, STDERR_FILENO));
   if (!end) return changes_failed(typed, end.error());
@@ -245,11 +246,25 @@ int apply(const Invocation& typed) {
 
 // --- drop
 
+Error none_dropped(const Store& store, const std::string& name) {
+  return with_suggestion({.kind = ErrorKind::usage,
+                          .code = "no-such-set",
+                          .message = fmt::format("no changes are kept under the name \"{}\", and "
+                                                 "nothing was removed",
+                                                 printable(name)),
+                          .hint = "\"sbx changes list\" names what is kept"},
+                         store, name);
+}
+
 int drop(const Invocation& typed) {
   if (typed.operands.empty()) return changes_failed(typed, wrong_use(typed, "needs a name"));
   const auto store = open_store();
   if (!store) return changes_failed(typed, store.error());
   int status = kDone;
+  // A mistyped name must not cost the sets that were named beside it.
+  for (const std::string& name : typed.operands)
+    if (typed.operands.size() > 1 && !store->has(name))
+      return changes_failed(typed, none_dropped(*store, name));
   for (const std::string& name : typed.operands)
     if (const Status dropped = store->drop(name); !dropped)
       status =

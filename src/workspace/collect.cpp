@@ -31,7 +31,8 @@ class Collector {
         change.change == ChangeKind::created || change.change == ChangeKind::modified;
     if (!has_content || change.type == FileType::directory) return;
     if (what_.patterns.empty()) {
-      if (change.change != ChangeKind::created || change.type != FileType::file) return;
+      if (change.change != ChangeKind::created) return pass_over(change);
+      if (change.type != FileType::file) return;
     } else if (!matches_any(what_.patterns, change.path)) {
       return pass_over(change);
     }
@@ -52,7 +53,11 @@ class Collector {
  private:
   /// The user may have meant it: what the patterns don't match is named, a bounded part of it.
   void pass_over(const Change& change) {
-    if (change.change != ChangeKind::created || change.type != FileType::file) return;
+    if (change.type != FileType::file) return;
+    if (change.change == ChangeKind::modified) {
+      if (++collected_.changed_count <= kUnmatchedNamed) collected_.changed.push_back(change.path);
+      return;
+    }
     if (++collected_.unmatched > kUnmatchedNamed) return;
     leave(change, "matches no pattern");
   }

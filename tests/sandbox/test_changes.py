@@ -181,6 +181,23 @@ class Kept(Changes):
         for words in (["show"], ["show", "a", "b"], ["apply", "--yes"], ["drop"], ["list", "x"], ["show", "../cleanup"], ["apply", "cleanup"]):
             self.assertRegex(self.changes(*words, ends_with=2).err, rb"^sbx: error(\[[a-z-]+\])?: ")
         self.assertIn(b"changes apply", self.changes("--help").out)
+        # Nobody can be asked here, but the name comes first; what was named beside a missing name stays.
+        self.assertIn(b"no-such-set", self.changes("apply", "nosuch", ends_with=2).err)
+        self.assertIn(b"nothing was removed", self.changes("drop", "cleanup", "nosuch", ends_with=2).err)
+        self.assertIn(b"cleanup", self.changes("list").out)
+        self.changes("drop", "cleanup")
+        self.assertNotIn(b"cleanup", self.changes("list").out)
+
+    def test_many_hooks_are_one_line(self):
+        self.keep("import os; os.makedirs('.git/hooks'); [open(f'.git/hooks/h{n}.sample', 'w') for n in range(13)]; open('a', 'w')")
+        ended = self.changes("apply", "--yes", "set")
+        self.assertIn(b".git/hooks/h0.sample and 12 more there (", ended.err)
+        self.assertEqual(ended.err.count(b".sample"), 1)
+
+    def test_sets_that_nobody_named_are_counted(self):
+        for _ in range(5):
+            ended = self.overlay("import os; os.makedirs('.git/hooks'); open('.git/hooks/x', 'w')", "--apply", "--yes", "--verbose")
+        self.assertIn(b"5 such sets are kept", ended.err)
 
 
 class Later(Changes):
@@ -477,6 +494,20 @@ class CopiedOut(Changes):
         self.assertIn(b"not copied: y.txt: matches no pattern", ended.err)
         self.assertIn(b"not matched by sub/* *.md", ended.err)
         self.assertIn("y.txt", self.paths(ended.record["out"]["left"]))
+
+    def test_a_file_that_existed_before_is_named_and_the_option_for_it_copies_it(self):
+        self.write("y.txt", "before")
+        code = "open('y.txt', 'w').write('after')"
+
+        def out(*options):
+            return self.exited(self.python(code, options=["--workspace", ".:overlay", "--out", self.tmp / "out", "--verbose", *options])).err
+
+        self.assertIn(b"1 file that existed before changed and was not copied: y.txt; --collect y.txt copies it", out())
+        self.assertIn(b"did you mean --collect y.txt?", out("--collect", "y.tx"))
+        ended = out("--collect", "y.txt")
+        self.assertIn(b"copied 1 file", ended)
+        self.assertNotIn(b"existed before", ended)
+        self.assertEqual((self.tmp / "out/y.txt").read_text(), "after")
 
     def test_patterns_of_the_option_replace_the_policys(self):
         self.assertEqual(self.out("--set", 'filesystem.outputs.collect=["*.txt"]', "--collect", "sub/*")[1], ["sub/x"])
