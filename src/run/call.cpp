@@ -276,6 +276,11 @@ class Call {
       std::ranges::move(sought_->denials(), std::back_inserter(outcome.denials));
     if (ties_.group != nullptr && ties_.group->counts_cpu_time())
       outcome.cpu_time_means = host::name_of(held_.plan().control_group.cpu_time);
+    // sbx's own program says itself what it could not write: of a disk that was full before,
+    // reading meets nothing.
+    if (ties_.image >= 0 && exit_status_of(outcome.verdict) == 0)
+      std::erase_if(outcome.limits_met,
+                    [](const LimitMet& met) { return met.limit.starts_with("disk"); });
     // The words of sbx's own program are not what the user typed.
     if (ties_.image < 0)
       add_hints(outcome, *answer_.policy, *answer_.plan, held_.host(),

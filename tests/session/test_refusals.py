@@ -264,6 +264,19 @@ class Sessions(RefusalTest):
         self.exec_ok("--", "true")
         self.assertNotIn("nothing was stopped", self.refused("no-such-session", "session", "stop", "nosuch", status=2).err)
 
+    def test_reading_from_a_full_private_disk_meets_no_limit(self):
+        """Twin: what writes there does."""
+        self.start_session("--workspace", ".:overlay", "--disk", "2M")
+        self.sbx_session("exec", "work", "--", "sh", "-c", "dd if=/dev/zero of=big bs=64k")
+        for words in (("ls", "work"), ("get", "work", "big", "--out", self.tmp)):
+            answer = self.sbx_session(*words)
+            self.assertEqual((answer.status, "limit" in answer.err), (0, False), answer)
+        self.assertEqual((self.tmp / "big").stat().st_size, 2 << 20)
+        self.write("more", "x" * 100_000, directory=self.tmp)
+        refused = self.sbx_session("put", "work", self.tmp / "more")
+        self.assertNotEqual(refused.status, 0, refused)
+        self.assertIn("limits.disk", refused.err, refused)
+
     def test_a_full_disk_is_named_and_ends_no_session(self):
         """Of a state directory with 256 KiB, in mounts of the test's own; runtime files have another place."""
         state = self.home / ".local/state"
