@@ -34,7 +34,8 @@ struct Finding {
 
 /// Features of kernel and account: namespaces, filters, file systems, groups.
 [[nodiscard]] std::vector<Finding> examine_machine(const host::Host& host);
-/// The script interpreters, each with the prefix that a run would bind for it.
+/// The script interpreters, each with the prefix that a run would bind for it; none under an
+/// emulator of single programs.
 [[nodiscard]] std::vector<Finding> examine_interpreters(const host::Host& host,
                                                         const policy::Policy& policy);
 /// Runs `true` under a policy, in the current directory, as `sbx run` would.

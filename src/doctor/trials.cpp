@@ -156,6 +156,7 @@ Finding interpreter(const host::Host& host, const policy::Policy& policy, const 
 }  // namespace
 
 std::vector<Finding> examine_interpreters(const host::Host& host, const policy::Policy& policy) {
+  if (host.emulated) return {};  // no plan is made there, and installing one would not help
   std::map<std::string, std::string> extensions;
   for (const auto& [extension, commands] : policy.interpreters.extensions)
     for (const std::string& command : commands.value)
