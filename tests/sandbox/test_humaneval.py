@@ -15,6 +15,7 @@ from sbxtest import SBX, SOURCE, SbxTest
 
 PLACES = [pathlib.Path(os.environ["SBX_HUMANEVAL"])] if os.environ.get("SBX_HUMANEVAL") else []
 PLACES.append(SOURCE.parent / "shared" / "data" / "HumanEval.jsonl.gz")
+MOST = int(os.environ.get("SBX_PROBLEMS", "164"))  # fewer in a guest, where each start takes a second
 
 SPIN = "    while True: pass\n"
 SLEEP = "    import time\n    time.sleep(1000)\n"
@@ -116,7 +117,7 @@ class HumanEval(SbxTest):
 
     def test_reference_solutions_pass(self):
         self.assertEqual(len(self.problems), 164)
-        self.all_of(self.problems, None, [], self.passed)
+        self.all_of(self.problems[:MOST], None, [], self.passed)
 
     def test_some_reference_solutions_pass_under_strict_and_default(self):
         for policy in ("strict", "default"):

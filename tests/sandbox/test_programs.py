@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import sbxtest
-from sbxtest import SOURCE, SbxTest
+from sbxtest import HANG, SOURCE, SbxTest
 
 EXAMPLE = SOURCE / "examples" / "data-analysis"
 
@@ -31,10 +31,11 @@ class DataAnalysis(SbxTest):
         shutil.copytree(self.work, outside)
         process = sbxtest.start(["/usr/bin/python3", "analyse.py"], cwd=outside, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 stdin=subprocess.DEVNULL, env=self.environment({"MPLBACKEND": "Agg"}))
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=HANG)
         self.assertEqual(process.returncode, 0, err)
-        # A live grant brings the picture out here, so that its bytes can be compared.
-        ended = self.sbx("-p", "data-analysis.toml", "--workspace", f"{self.work}:read-write", "analyse.py", json_record=False)
+        # A live grant brings the picture out here, so that its bytes can be compared. In a guest it takes minutes.
+        times = [word for limit in ("--timeout", "--cpu-time") for word in (limit, f"{HANG:.0f}s")]
+        ended = self.sbx("-p", "data-analysis.toml", *times, "--workspace", f"{self.work}:read-write", "analyse.py", json_record=False)
         self.assertEqual((ended.status, ended.out), (0, out), ended)
         picture = (self.work / "temperatures.png").read_bytes()
         self.assertEqual(picture[:8], b"\x89PNG\r\n\x1a\n")

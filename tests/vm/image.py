@@ -1,8 +1,10 @@
 """The contents of a guest: parts of this machine's own system, or of unpacked packages of another architecture, and the project's
 binary and tests."""
 
+import os
 import pathlib
 import subprocess
+import sys
 
 from archive import Archive, System
 from kernels import Missing
@@ -18,6 +20,7 @@ PROGRAMS = (
 )
 PACKAGES = ("base-files", "bash", "busybox-static", "coreutils", "dash", "diffutils", "findutils", "git", "grep", "jq", "libc-bin", "lua5.4", "mount",
             "perl-base", "procps", "python3", "sed", "strace", "util-linux")
+MORE_PROGRAMS = ("curl", "ip", "openssl")
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 PYTHON_WITHOUT = {
     "test", "idlelib", "tkinter", "lib2to3", "ensurepip", "turtledemo", "pydoc_data", "distutils", "unittest/test", "dist-packages",
@@ -27,15 +30,33 @@ PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexisten
 GROUP = "root:x:0:\nnogroup:x:65534:\ntester:x:1000:\n"
 
 
-def system_for(architecture, cache):
-    """Where the programs of a guest come from. Raises Missing."""
+def system_for(architecture, cache, packages=()):
+    """Where the programs of a guest, and those of further packages, come from. Raises Missing."""
     if architecture == "amd64":
         return System()
     root = pathlib.Path(cache) / "arm64-root"
-    done = subprocess.run([SCRIPTS / "arm64-root", root, *PACKAGES], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Missing(f"arm64-root: {done.stderr.strip()[-300:]}")
-    return System(root, "aarch64-linux-gnu")
+    system = System(root, "aarch64-linux-gnu")
+    for each in filter(None, (PACKAGES, packages)):
+        done = subprocess.run([SCRIPTS / "arm64-root", root, *each], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Missing(f"arm64-root: {done.stderr.strip()[-300:]}")
+    _configure(system)
+    return system
+
+
+def _configure(system):
+    """What the packages' own scripts do where they are installed: alternatives, and Python's compiled files, without which each
+    start in a guest compiles what it imports."""
+    libraries = system.place(f"usr/lib/{system.triplet}")
+    for name in ("blas", "lapack"):
+        link = libraries / f"lib{name}.so.3"
+        if (libraries / name).is_dir() and not link.is_symlink():
+            link.symlink_to(f"{name}/{link.name}")
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    if system.place(f"usr/lib/{version}").is_dir():  # else this Python writes another form
+        places = [system.place(f"usr/lib/{version}"), system.place("usr/lib/python3/dist-packages")]
+        subprocess.run([sys.executable, "-m", "compileall", "-q", "-s", system.root, "-p", "/", *filter(pathlib.Path.is_dir, places)],
+                       capture_output=True, check=False)
 
 
 def base(kernel, here, system):
@@ -78,11 +99,29 @@ def _programs(archive):
         archive.system_file(f"/usr/lib/{system.triplet}/{name}")
 
 
+def more(system):
+    """A further archive, for jobs that name packages: their Python modules and programs, with what they load and read."""
+    archive = Archive(system)
+    for name in MORE_PROGRAMS:
+        if path := system.find(name):
+            archive.program(path, f"usr/bin/{name}")
+    modules = "/usr/lib/python3/dist-packages"
+    place = system.place(modules)
+    archive.system_tree(modules, without={str(tests.relative_to(place)) for tests in place.rglob("tests")})
+    archive.libraries(sorted(place.rglob("*.so")))
+    for data in ("matplotlib", "fonts", "zoneinfo"):
+        archive.system_tree(f"/usr/share/{data}")
+    for file in ("/etc/matplotlibrc", "/usr/lib/ssl/openssl.cnf"):
+        archive.system_file(file)
+    return archive
+
+
 def _accounts(archive):
     archive.text("etc/passwd", PASSWD)
     archive.text("etc/group", GROUP)
     archive.text("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
     archive.text("etc/hosts", "127.0.0.1 localhost\n")
+    archive.text("etc/resolv.conf", "")
     archive.text("usr/lib/os-release", "ID=guest\n")
     archive.link("etc/os-release", "../usr/lib/os-release")
     archive.system_tree("/usr/share/common-licenses")
@@ -100,6 +139,9 @@ def boot(job, files, source, system, disk_is_root=False):
     archive.text("disk-is-root", "yes" if disk_is_root else "no")
     for path, inside in files.items():
         archive.program(path, inside)
+    problems = pathlib.Path(os.environ.get("SBX_HUMANEVAL") or source.parent / "shared/data/HumanEval.jsonl.gz")
+    if problems.exists():
+        archive.copy(problems, "t/HumanEval.jsonl.gz", mode=0o644)
     for name in ("tests", "policies", "examples"):
         archive.tree(source / name, f"src/{name}", without={"__pycache__"})
     return archive

@@ -46,19 +46,26 @@ class Guest:
         self.release = release
 
 
-def ready(name, cache, directory):
-    """The kernel, the system and the base archive, created in `directory` first; raises kernels.Missing."""
+def ready(name, cache, directory, packages):
+    """The kernel, the system and its archives, created in `directory` first; raises kernels.Missing."""
     for program, package in EMULATORS[kernels.architecture(name)].needed.items():
         if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
             raise kernels.Missing(f"{program} is not installed (package {package})")
     kernel = kernels.kernel(name, cache)
-    system = image.system_for(kernel.architecture, cache)
-    base = pathlib.Path(cache) / f"base-{name}.cpio"
+    system = image.system_for(kernel.architecture, cache, packages)
     newest = max(path.stat().st_mtime for path in (*HERE.glob("*.py"), HERE / "init.sh", kernel.image))
-    if not base.exists() or base.stat().st_mtime < newest:
-        image.base(kernel, HERE, system).write(directory / "base.cpio")
-        os.replace(directory / "base.cpio", base)
-    return kernel, system, base
+
+    def kept(stem, make):
+        archive = pathlib.Path(cache) / f"{stem}.cpio"
+        if not archive.exists() or archive.stat().st_mtime < newest:
+            make().write(directory / archive.name)
+            os.replace(directory / archive.name, archive)
+        return archive
+
+    archives = [kept(f"base-{name}", lambda: image.base(kernel, HERE, system))]
+    if packages:
+        archives.append(kept(f"{'+'.join(packages)}-{kernel.architecture}", lambda: image.more(system)))
+    return kernel, system, archives
 
 
 def request(job, what):
@@ -90,13 +97,13 @@ def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
     """Runs the shell text `job` as root in a guest; `echo` gets each line as it arrives."""
     pathlib.Path(cache).mkdir(parents=True, exist_ok=True)
     with directories.own(cache) as (directory, mark):
-        kernel, system, base = ready(name, cache, directory)
+        kernel, system, archives = ready(name, cache, directory, request(job, "packages").split())
         emulator = EMULATORS[kernel.architecture]
         disk, options = disk_for(job, cache, directory)
         files = {without_debugging(path, directory, emulator.strip): inside for path, inside in files.items()}
         image.boot(job, files, source, system, disk_is_root=request(job, "root") == "systemd").write(directory / "boot.cpio")
         with open(directory / "initrd", "wb") as initrd:
-            for part in (base, directory / "boot.cpio"):
+            for part in (*archives, directory / "boot.cpio"):
                 with open(part, "rb") as data:
                     shutil.copyfileobj(data, initrd, 1 << 20)
         *drive, form = emulator.drive
