@@ -275,7 +275,9 @@ TEST(FilterNoted, ThePayloadsOwnExecveIsNeverNotifiedBecauseNobodyCouldTakeIt) {
   policy::Syscalls ruled = syscalls();
   ruled.rules = {test::rule("execve", 4, policy::RuleOperator::eq, {7}, policy::RuleAction::deny)};
   const auto conditional = plan::compile_filter(ruled, context);
-  if (conditional) EXPECT_EQ(ask(*conditional, "execve", {1, 2, 3, control::kOwnExec}), kAllow);
+  if (conditional) {
+    EXPECT_EQ(ask(*conditional, "execve", {1, 2, 3, control::kOwnExec}), kAllow);
+  }
 }
 
 TEST(FilterNoted, WithoutAListenerTheyAreOnlyAllowed) {
