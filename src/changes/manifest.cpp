@@ -10,7 +10,7 @@
 namespace sbx::changes {
 namespace {
 
-constexpr std::string_view kSchema = "sbx.changes/1";
+constexpr std::string_view kSchema = "sbx.set/1";
 constexpr std::array<std::string_view, 5> kChanges = {"created", "modified", "deleted", "mode",
                                                       "links"};
 constexpr std::array<std::string_view, 6> kTypes = {"file", "directory", "link",
@@ -129,7 +129,7 @@ class Reader {
       : name_(name), rest_(text), part_(part) {}
 
   Result<Manifest> read() {
-    if (take() != kSchema) return broken("it is not written in \"sbx.changes/1\"");
+    if (take() != kSchema) return broken("it is not written in \"sbx.set/1\"");
     while (!rest_.empty()) {
       std::string_view line = take();
       const std::string_view word = next(line, ' ');

@@ -7,11 +7,17 @@ import pty
 import shutil
 import signal
 import subprocess
+import unittest
 
 import sbxtest
 import traced
-from sbxtest import SBX, start
+from sbxtest import SBX, SOURCE, start
 from test_workspace import CLEAN_UP, Workspace
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
 
 SCHEMA = "sbx.changes/1"
 LEFTOVER = ".sbx-0123456789abcdef"
@@ -35,7 +41,13 @@ class Changes(Workspace):
     def json_of(self, *words, ends_with=0):
         answer = json.loads(self.changes(*words, "--json", ends_with=ends_with).out)
         self.assertEqual(answer["schema"], SCHEMA)
+        if jsonschema is not None:
+            self.assertEqual([error.message for error in self.checker().iter_errors(answer)], [], answer)
         return answer
+
+    @staticmethod
+    def checker():
+        return jsonschema.Draft202012Validator(json.loads((SOURCE / "schema/sbx.changes.1.json").read_text()))
 
     def paths(self, changes):
         return [each["path"] for each in changes]
@@ -72,6 +84,22 @@ class Kept(Changes):
         for words in (["list"], ["show", "set"], ["apply", "--yes", "set"]):
             ended = self.changes(*words, "--json")
             self.assertEqual((json.loads(ended.out)["schema"], ended.err), (SCHEMA, b""), words)
+
+    @unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
+    def test_answers_have_what_their_schema_names_and_nothing_else(self):
+        self.keep("open(b'new\\xff', 'w')")
+        answers = [self.json_of("list"), self.json_of("show", "set"), self.json_of("apply", "--yes", "set"), self.json_of("show", "set")]
+        self.assertIn("last_applied", answers[3])
+        seen = set().union(*answers, answers[0]["sets"][0])
+        forms = self.checker().schema["oneOf"]
+        named = set().union(*(form["properties"] for form in forms))
+        # "_b64" is there only where a name is not UTF-8.
+        self.assertEqual(named - seen, {"directory_b64", "command_b64", "outcome_b64"} - seen)
+        for answer in answers:
+            for member in set(answer) - {"last_applied", "command_b64", "outcome_b64"}:
+                with self.subTest(missing=member):
+                    self.assertFalse(self.checker().is_valid({name: value for name, value in answer.items() if name != member}))
+            self.assertFalse(self.checker().is_valid({**answer, "more": 1}))
 
     def test_the_record_and_a_line_name_the_set(self):
         ended = self.keep("open('a', 'w').write('1234')")
@@ -641,7 +669,7 @@ class Edited(Changes):
     def test_other_nonsense_is_refused(self):
         self.keep("open('a', 'w').write('x')")
         self.edited(("created file", "created door"), ("created file", "made file"), ("0644 1 0", "0644 1 ../manifest"), ("0644", "77777"),
-                    ("0644 1", "0644 -1"), ("end 1", "end 2"), ("end 1", ""), ("sbx.changes/1", "sbx.changes/2"), ("layer ", "layer x"),
+                    ("0644 1", "0644 -1"), ("end 1", "end 2"), ("end 1", ""), ("sbx.set/1", "sbx.set/2"), ("layer ", "layer x"),
                     ("directory /", "directory x/"), ("success yes", "success maybe"))
         self.changes("apply", "--yes", "set")
 

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 /// A whole manifest with one change; its line is the tenth.
 std::string with_change(const std::string& line) {
-  return "sbx.changes/1\nmade 1\ndirectory /home/me/project\nrun 0123\noutcome exited\nsuccess "
+  return "sbx.set/1\nmade 1\ndirectory /home/me/project\nrun 0123\noutcome exited\nsuccess "
          "yes\n"
          "count 1\nbytes 4\nlayer 7 .\n" +
          line + "\nend 1\n";
@@ -135,7 +135,7 @@ TEST(Manifest, ItsLastLineCountsTheOthers) {
 TEST(Manifest, AnotherSchemaIsRefused) {
   const std::string text = with_change(kGood);
   EXPECT_THAT(error_of("sbx.changes/2" + text.substr(text.find('\n'))).message,
-              HasSubstr("sbx.changes/1"));
+              HasSubstr("sbx.set/1"));
 }
 
 TEST(Manifest, ItNeedsAWorkspaceAndItsFirstLayer) {
