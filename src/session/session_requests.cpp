@@ -62,7 +62,8 @@ void Session::serve(int fd) {
   UniqueFd connection = std::move(*found);
   clients_.erase(found);
   auto packet = protocol::receive(connection.get());
-  if (!packet) return;
+  // A client of another version learns why, instead of taking the session for gone.
+  if (!packet) return refuse(connection.get(), packet.error());
   note_use();
   handle(std::move(*packet), std::move(connection));
 }

@@ -417,8 +417,13 @@ print(json.dumps([[int(facts[name], 16) != 0 for name in ("CapInh", "CapPrm", "C
                     client.settimeout(HANG)
                     self.send_body(client, body, in_file)
                     answer = client.recv(10000)
-                    if body == b"\xa1bopbxx":
+                    if body != b"\xa1bopdcall":
                         self.assertIn("bad-message", answer.decode(errors="replace"))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as newer:
+            newer.connect(f"/proc/self/fd/{directory}/socket")
+            newer.settimeout(HANG)
+            newer.send(b"\x03\xa1bopdinfo")  # as another version would begin a packet
+            self.assertIn("bad-message", newer.recv(10000).decode(errors="replace"))
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as silent:
             silent.connect(f"/proc/self/fd/{directory}/socket")
             self.exec_ok("--", "true")
