@@ -133,6 +133,9 @@ bool is_failed_script(const Outcome& outcome, const plan::Plan& plan) {
          outcome.err.bytes > 0;
 }
 
+/// A program that reads the message may have made the link to learn what is there.
+constexpr std::string_view kWhereIsTold = "sbx tells where on a terminal, and so does --explain";
+
 std::string share_directory(std::string_view how) {
   return fmt::format(
       "the working directory inside the sandbox is empty; to share this one copy-on-write, {} "
@@ -194,8 +197,9 @@ bool is_read_only(const plan::Plan& plan, const std::string& path) {
 
 /// git said "fatal:", and a part of the repository is elsewhere.
 std::string about_git(const Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
-                      const host::Host& host, const std::vector<std::string>& operands,
-                      std::string_view how) {
+                      const host::Host& host, const HintStyle& style) {
+  const std::vector<std::string>& operands = style.operands;
+  const std::string_view how = style.how;
   constexpr int kFatal = 128;
   const auto* exited = std::get_if<Exited>(&outcome.verdict);
   const auto is_git = [](const std::string& word) { return plan::base_name(word) == "git"; };
@@ -214,6 +218,14 @@ std::string about_git(const Outcome& outcome, const policy::Policy& policy, cons
                           shell_word(plan::operand_text(above)))
             : std::string();
     if (is_shown && wider.empty()) continue;
+    const bool tells_place =
+        style.reader == hints::Reader::person || plan::is_within(place, directory);
+    if (!tells_place && is_shown)
+      return "the repository of this directory is read-only in the sandbox, and outside the "
+             "workspace; sbx tells more on a terminal";
+    if (!tells_place)
+      return fmt::format("git needs a part of its repository outside the workspace; {}",
+                         kWhereIsTold);
     if (is_shown)
       return fmt::format(
           "the repository of this directory, \"{}\", is read-only in the sandbox; {}", place,
@@ -237,7 +249,10 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
   // Only the script itself is bound; the files in its arguments may not be.
   for (const std::string& name : typed) {
     if (name.empty()) continue;
-    if (const std::string target = behind_link(policy, plan, host, name); !target.empty())
+    const std::string target = behind_link(policy, plan, host, name);
+    if (!target.empty() && style.reader != hints::Reader::person)
+      return fmt::format("\"{}\" leads outside the workspace; {}", name, kWhereIsTold);
+    if (!target.empty())
       return fmt::format(
           "\"{}\" leads to \"{}\", which is not in the sandbox; to show it, {} --read {}", name,
           target, how, shell_word(plan::operand_text(target)));
@@ -248,8 +263,7 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
     return fmt::format("\"{}\" exists here but not in the sandbox; to show it, {} --read {}", name,
                        how, shell_word(plan::operand_text(name)));
   }
-  if (std::string text = about_git(outcome, policy, plan, host, operands, how); !text.empty())
-    return text;
+  if (std::string text = about_git(outcome, policy, plan, host, style); !text.empty()) return text;
   if (is_empty &&
       (looks_here(plan, host, operands) || looked_here(outcome, host.working_directory)))
     return share_directory(how);

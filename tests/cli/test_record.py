@@ -279,8 +279,11 @@ class Words(SbxTest):
         (self.work / "directory").symlink_to("../shared")
         share = ["--workspace", ".:overlay"]
         for name in ("link", "directory/file"):
-            [said] = self.said(*share, "--", "cat", name)
-            self.assertEqual(said, f'sbx: "{name}" leads to "{target}", which is not in the sandbox; to show it, add --read {target}')
+            shown = self.on_terminal(self.command(*share, "--", "cat", name, json_record=False))[1]
+            self.assertIn(f'sbx: "{name}" leads to "{target}", which is not in the sandbox; to show it, add --read {target}', shown)
+            # A program may have made the link and may read the answer.
+            self.assertEqual(self.said(*share, "--", "cat", name),
+                             [f'sbx: "{name}" leads outside the workspace; sbx tells where on a terminal, and so does --explain'])
         self.assertEqual(self.said(*share, "--read", target, "--", "cat", "link"), [])
         secret = self.write("private/.env", "x", directory=self.tmp)
         for number, private in enumerate((self.home, self.home.parent, "/", secret, "/dev/null", "/nowhere")):
@@ -303,11 +306,18 @@ class Words(SbxTest):
         def said(directory):
             return [line for line in self.sbx(*share, *commit, json_record=False, cwd=top / directory).err.decode().splitlines() if line.startswith("sbx: ")]
 
+        def shown(directory):
+            command = self.command(*share, *commit, json_record=False)
+            return self.on_terminal(["/bin/sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", top / directory, *command])[1]
+
+        elsewhere = ["sbx: git needs a part of its repository outside the workspace; sbx tells where on a terminal, and so does --explain"]
         wider = f"--workspace {top}:overlay"
         self.assertEqual(said("main"), [])
-        self.assertEqual(said("tree"), [f'sbx: the repository of this directory, "{main}/.git", is read-only in the sandbox; to share all of it copy-on-write, add {wider}'])
+        self.assertIn(f'sbx: the repository of this directory, "{main}/.git", is read-only in the sandbox; to share all of it copy-on-write, add {wider}', shown("tree"))
+        self.assertEqual(said("tree"), ["sbx: the repository of this directory is read-only in the sandbox, and outside the workspace; sbx tells more on a terminal"])
         for directory, needs in (("copy", top / "apart"), ("borrows", main / ".git/objects")):
-            self.assertEqual(said(directory), [f'sbx: git needs "{needs}", which is not in the sandbox; to show it, add --read {needs}; to share all of it copy-on-write, add {wider}'])
+            self.assertIn(f'sbx: git needs "{needs}", which is not in the sandbox; to show it, add --read {needs}; to share all of it copy-on-write, add {wider}', shown(directory))
+            self.assertEqual(said(directory), elsewhere)
         self.assertEqual(self.sbx(*share, "--workspace", f"{top}:overlay", *commit, cwd=top / "tree").outcome["exit_code"], 0)
         self.write("evil/.git", f"gitdir: {top}/private\n", directory=top)
         self.write("private/HEAD", "x", directory=top)
