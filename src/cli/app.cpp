@@ -155,6 +155,26 @@ std::string words_of(std::span<const char* const> arguments) {
   return words;
 }
 
+std::vector<std::string_view> command_names() {
+  std::vector<std::string_view> names;
+  for (const CommandRow& row : commands())
+    if (row.standing != Standing::reserved) names.emplace_back(row.name);
+  return names;
+}
+
+/// "sesion list": the first word is nearly that of a family, or both are nearly a command.
+std::string similar_family(std::span<const char* const> arguments) {
+  std::vector<std::string_view> families;
+  const std::vector<std::string_view> names = command_names();
+  for (const std::string_view name : names)
+    if (name.contains(' ')) families.push_back(name.substr(0, name.find(' ')));
+  const std::string family(policy::nearest(arguments[0], families));
+  if (family.empty()) return {};
+  if (arguments.size() < 2) return family + " --help";
+  const std::string_view both = policy::nearest(family + " " + arguments[1], names);
+  return both.empty() || !both.starts_with(family) ? family + " --help" : std::string(both);
+}
+
 std::unexpected<Error> unknown_command(std::span<const char* const> arguments) {
   if (const std::string form = command_habit(arguments); !form.empty())
     return usage("unknown-command", fmt::format("unknown command \"{}\"", words_of(arguments)),
@@ -164,10 +184,9 @@ std::unexpected<Error> unknown_command(std::span<const char* const> arguments) {
     return usage("missing-command", fmt::format("\"sbx {}\" needs a command", arguments[0]),
                  fmt::format("one of {}", second_words));
   const std::string typed = words_of(arguments);
-  std::vector<std::string_view> names;
-  for (const CommandRow& row : commands())
-    if (row.standing != Standing::reserved) names.emplace_back(row.name);
-  const std::string_view meant = policy::nearest(typed, names);
+  const std::vector<std::string_view> names = command_names();
+  std::string meant(policy::nearest(typed, names));
+  if (meant.empty()) meant = similar_family(arguments);
   if (typed == "version")
     return usage("unknown-command", "unknown command \"version\"", "sbx --version");
   if (!meant.empty())
@@ -234,6 +253,13 @@ bool is_run(std::span<const char* const> arguments) {
   const CommandRow* const row = choose(arguments).row;
   const std::string_view name = row == nullptr ? "" : row->name;
   return name == "run" || name == "session exec";
+}
+
+std::string similar_command(const std::string& typed) {
+  std::vector<std::string_view> names = command_names();
+  for (const std::string_view name : command_names())
+    if (name.contains(' ')) names.push_back(name.substr(0, name.find(' ')));
+  return std::string(policy::nearest(typed, names));
 }
 
 /// `sbx --timeout 5s run x`: an option of run before the word "run".

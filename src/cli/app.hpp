@@ -15,6 +15,9 @@ namespace sbx::cli {
 /// for byte. Errors: usage, with a suggestion if a similar name exists.
 [[nodiscard]] Result<Invocation> parse_command_line(std::span<const char* const> arguments);
 
+/// The command or family of commands whose name is nearest to a mistyped one; empty if none is.
+[[nodiscard]] std::string similar_command(const std::string& typed);
+
 /// For a command that writes a record, with an invalid command line: the readable output options,
 /// so that the record reaches its destination.
 [[nodiscard]] Invocation salvage_output(std::span<const char* const> arguments);

@@ -47,10 +47,12 @@ Sheet sheet_for(const Invocation& typed) {
 int help_command(const Invocation& typed) {
   const std::string topic = fmt::format("{}", fmt::join(typed.operands, " "));
   const std::string text = help_text(describe_tree(), topic, sheet_for(typed));
-  if (text.empty())
-    return complain(typed, usage_error(fmt::format("no help for \"{}\"", topic),
-                                       "\"sbx help\" lists the commands"));
-  return print(text);
+  if (!text.empty()) return print(text);
+  const std::string meant = similar_command(topic);
+  return complain(typed,
+                  usage_error(fmt::format("no help for \"{}\"", printable(topic)),
+                              meant.empty() ? "\"sbx help\" lists the commands"
+                                            : fmt::format("did you mean \"sbx help {}\"?", meant)));
 }
 
 int completions_command(const Invocation& typed) {

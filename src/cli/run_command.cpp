@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <functional>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "cli/report.hpp"
 #include "host/host.hpp"
 #include "host/state.hpp"
+#include "policy/locate.hpp"
 #include "record/event_writer.hpp"
 #include "record/kept.hpp"
 #include "record/record.hpp"
@@ -165,6 +167,23 @@ class RunCommand {
       annotation_ = outcome.detail.empty() ? "the command failed" : outcome.detail;
     if (!silent_)
       write_stderr(record::outcome_words(*answer.plan, outcome, typed_.output.verbose, paint_));
+    if (!silent_ && sbx::exit_status_of(outcome.verdict) != 0) tell_own_options(answer);
+  }
+
+  /// "sbx run chart.py -p python": the words after the script are the script's.
+  void tell_own_options(const run::Answer& answer) const {
+    const std::vector<std::string>& words = typed_.request.operands;
+    if (answer.plan->interpreter.path.empty() || typed_.request.after_dashes) return;
+    for (std::size_t at = 1; at + 1 < words.size(); ++at) {
+      if (words[at] != "-p" && words[at] != "--policy") continue;
+      const auto is_named = [&](const policy::Builtin& each) { return each.name == words[at + 1]; };
+      if (std::ranges::none_of(policy::builtins(), is_named)) continue;
+      const std::string option = words[at] + " " + words[at + 1];
+      const std::string script = printable(shell_word(words.front()));
+      return write_stderr(note_lines({fmt::format(
+          "\"{0}\" went to {1}, as every word after it; if it is meant for sbx: sbx run {0} {1}",
+          option, script)}));
+    }
   }
 
   void tell_stages() const {

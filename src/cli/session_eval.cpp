@@ -200,8 +200,11 @@ class Eval {
     if (file.ends_with(".ipynb"))
       return usage("usage", "'" + printable(file) + "' is a notebook, and no cell",
                    "sbx run --cells " + shell_word(file));
-    const UniqueFd open = SBX_TRY(sys::open_to_read(file));
-    return read_code(open.get(), "'" + printable(file) + "'");
+    auto open = sys::open_to_read(file);
+    if (!open && open.error().hint.empty())
+      open.error().hint = "FILE has the code; code on the command line follows -c";
+    const UniqueFd opened = SBX_TRY(std::move(open));
+    return read_code(opened.get(), "'" + printable(file) + "'");
   }
 
   static Result<std::string> read_code(int fd, const std::string& shown) {

@@ -78,6 +78,24 @@ void tell_left(const std::vector<workspace::Left>& left, std::uint64_t more) {
   if (more > 0) write_stderr(fmt::format("sbx: left out: {} more; --json lists them\n", more));
 }
 
+/// The first files by name; of more only their number and size.
+void tell_brought(const std::vector<transfer::Brought>& brought) {
+  constexpr std::uint64_t kShown = 20;
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  for (const transfer::Brought& each : brought) {
+    if (each.type == FileType::directory) continue;
+    if (++files <= kShown)
+      write_stderr(
+          fmt::format("sbx: {} ({})\n", printable(each.path), describe(Bytes{each.bytes})));
+    else
+      bytes += each.bytes;
+  }
+  if (files > kShown)
+    write_stderr(fmt::format("sbx: and {} more files ({}); --json lists them\n", files - kShown,
+                             describe(Bytes{bytes})));
+}
+
 transfer::Passed shown_by(Progress& progress) {
   return [&progress](std::uint64_t bytes) { progress.tick(describe(Bytes{bytes}) + " copied"); };
 }
@@ -191,11 +209,7 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   const int told =
       tell_done(typed, {{"files", files_json(got->brought)}}, got->left, got->more_left);
   if (told != kDone) return told;
-  if (!typed.output.quiet && !typed.output.json)
-    for (const transfer::Brought& each : got->brought)
-      if (each.type != FileType::directory)
-        write_stderr(
-            fmt::format("sbx: {} ({})\n", printable(each.path), describe(Bytes{each.bytes})));
+  if (!typed.output.quiet && !typed.output.json) tell_brought(got->brought);
   if (got->broken) {  // the answer is printed
     write_stderr(record::error_text(*got->broken, paint_for(typed.output.color, STDERR_FILENO)));
     return exit_status_of(*got->broken);

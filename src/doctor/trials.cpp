@@ -182,6 +182,11 @@ std::vector<Finding> examine_means(const std::vector<Finding>& policies) {
       auto place = std::ranges::find(list, item.what(), &Finding::name);
       if (place == list.end()) place = list.insert(place, Finding{.name = item.what()});
       if (place->cure == kControllerCure) continue;  // the controller counts sockets too
+      if (place->state == State::weaker) {
+        if (!place->fact.contains(item.why)) place->fact += "; " + item.why;
+        if (!place->consequence.contains(item.instead)) place->consequence += "; " + item.instead;
+        continue;
+      }
       *place = {.name = item.what(),
                 .state = State::weaker,
                 .fact = item.why,

@@ -54,6 +54,32 @@ class Arguments(SbxTest):
             self.assertEqual(done.returncode, status, arguments)
             self.assertIn(words, done.stderr if isinstance(done.stderr, str) else done.stderr.decode(), arguments)
 
+    def test_a_mistyped_name_is_told_the_one_that_was_meant(self):
+        self.write("chart.py", "print(1)\n")
+        self.write("book.ipynb", "{}")
+        self.write("a:b.csv", "1\n")
+        for arguments, words in ((("help", "rnu"), 'did you mean "sbx help run"?'), (("help", "sesion"), 'did you mean "sbx help session"?'),
+                                 (("sesion", "list"), 'did you mean "sbx session list"?'), (("polcy", "shwo", "x"), 'did you mean "sbx policy show"?'),
+                                 (("changs",), 'did you mean "sbx changes --help"?'), (("run", "--lang", "pyhton", "-c", "1"), "did you mean python? it knows"),
+                                 (("run", "chrat.py"), "did you mean 'chart.py'?"), (("run", "./chrat.py"), "did you mean './chart.py'?"),
+                                 (("run", "-p", "python", "book.ipynb"), "sbx run -p python --cells book.ipynb"),
+                                 (("run", "book.ipynb"), "sbx run --cells book.ipynb"),
+                                 (("run", "--read", "nosuch", "true"), "name what exists, or leave out --read"),
+                                 (("run", "--in", "a:b.csv", "true"), "as in --in 'a\\:b.csv'")):
+            self.assertIn(words, self.call(*arguments).stderr.decode(), arguments)
+        self.assertEqual(self.call("run", "--in", "a\\:b.csv", "true").returncode, 0)
+        # What follows the script is the script's: said where the script fails, and only there.
+        self.write("fails.py", "import sys; sys.exit(len(sys.argv) - 1)\n")
+        self.assertIn('"-p data-analysis" went to fails.py', self.call("run", "fails.py", "-p", "data-analysis").stderr.decode())
+        for arguments in (("run", "fails.py", "-p", "nosuch"), ("run", "chart.py", "-p", "data-analysis"), ("run", "-q", "fails.py", "-p", "data-analysis"),
+                          ("run", "--", "python3", "-c", "raise SystemExit(1)", "-p", "data-analysis")):
+            self.assertNotIn("went to", self.call(*arguments).stderr.decode(), arguments)
+        # Nothing is near these, or what is near is not a file that anybody would run.
+        self.write(".hidden.py", "")
+        (self.work / "direct.py").mkdir()
+        for arguments in (("help", "xyzzy"), ("xyzzy", "list"), ("run", ".hiden.py"), ("run", "dierct.py")):
+            self.assertNotIn("did you mean", self.call(*arguments).stderr.decode(), arguments)
+
     def test_mistakes_of_other_commands_end_with_2(self):
         for arguments in (["rnu"], ["policy"], ["policy", "show"], ["completions", "tcsh"], ["serve"]):
             self.assertEqual(self.call(*arguments).returncode, 2, arguments)

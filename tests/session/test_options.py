@@ -34,6 +34,15 @@ class Start(SessionTest):
                           limits["disk_bytes"], limits["stdout_bytes"]), (7000, 6000, 1.0, 200 << 20, 30, 20 << 20, 64 << 10))
         self.assertEqual(record["policy"]["name"], "python")
 
+    def test_what_get_tells_is_bounded(self):
+        self.start_session()
+        self.exec_ok("--", "sh", "-c", "mkdir many && cd many && for n in $(seq 25); do : >$n; done")
+        got = self.sbx_session("get", "--out", self.tmp / "out", "work", "many")
+        self.assertEqual(len([line for line in got.err.splitlines() if "(0 byte" in line]), 20 + 1, got)
+        self.assertIn("and 5 more files (0 byte", got.err)
+        self.assertEqual(len(list((self.tmp / "out/many").iterdir())), 25)
+        self.assertIn("follows -c", self.sbx_session("eval", "work", "x*7").err)
+
     def test_options_of_every_start(self):
         refused = self.sbx_session("start", "--require", "nonsense", "other")
         self.assertIn("unknown value", refused.err)

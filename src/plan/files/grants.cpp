@@ -74,7 +74,9 @@ Result<std::optional<Grant>> resolve_grant(const host::Host& host,
     return refuse(
         "missing-grant", "cannot grant '" + written + "'", grant.origin,
         is_missing(source.error())
-            ? "{ source = \"" + written + "\", optional = true } leaves out what is missing"
+            ? (grant.origin.layer == Layer::command_line
+                   ? "name what exists, or leave out " + grant.origin.text()
+                   : "{ source = \"" + written + "\", optional = true } leaves out what is missing")
             : "",
         source.error().errno_value);
   }

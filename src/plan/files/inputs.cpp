@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "base/text.hpp"
 #include "plan/files/grants.hpp"
 #include "plan/files/inside.hpp"
 #include "plan/files/path_text.hpp"
@@ -69,7 +70,8 @@ class Inputs {
   Status add(const Input& input) {
     const std::string written = SBX_TRY(source_path(host_, input.source));
     const auto real = host_.files->canonical(written);
-    if (!real) return refuse_input(in_quotes(input.source), {}, {}, real.error().errno_value);
+    if (!real)
+      return refuse_input(in_quotes(input.source), {}, colon_hint(input), real.error().errno_value);
     for (const std::string& name : {written, *real})
       if (const DenyRule* rule = denials_.covers(name))
         return denied_grant("copy '" + input.source + "' in", *rule, typed());
@@ -91,6 +93,15 @@ class Inputs {
   std::vector<Mount> take() { return std::move(steps_); }
 
  private:
+  /// A file whose name has a colon.
+  [[nodiscard]] std::string colon_hint(const Input& input) const {
+    if (input.target.empty()) return {};
+    const auto whole = source_path(host_, input.source + ":" + input.target);
+    if (!whole || !host_.files->canonical(*whole)) return {};
+    return "a colon that belongs to a name is written \\: as in --in " +
+           shell_word(input.source + "\\:" + input.target);
+  }
+
   Status check_source(const Input& input, const std::string& real,
                       const host::FileFacts& facts) const {
     const std::string what = in_quotes(input.source);

@@ -1,4 +1,5 @@
 #include "plan/program/languages.hpp"
+#include "policy/keys.hpp"
 
 #include <algorithm>
 #include <array>
@@ -150,6 +151,13 @@ std::string language_names() {
     names += each.name;
   }
   return names;
+}
+
+std::string did_you_mean_language(std::string_view typed) {
+  std::vector<std::string_view> names;
+  for (const Language& each : languages()) names.push_back(each.name);
+  const std::string_view meant = policy::nearest(typed, names);
+  return meant.empty() ? std::string() : "did you mean " + std::string(meant) + "? ";
 }
 
 const Language* language_of_extension(std::string_view extension) {

@@ -28,6 +28,8 @@ struct Language {
 [[nodiscard]] const Language* language(std::string_view name);
 /// "python, javascript, …"
 [[nodiscard]] std::string language_names();
+/// "did you mean python? "; empty if no name is near.
+[[nodiscard]] std::string did_you_mean_language(std::string_view typed);
 /// The language of "script.py" by its extension; null if none is built in.
 [[nodiscard]] const Language* language_of_extension(std::string_view extension);
 /// True for interpreters that need the directories around them: python3.11, node, Rscript.

@@ -7,6 +7,7 @@
 
 #include "plan/files/path_text.hpp"
 #include "plan/program/languages.hpp"
+#include "policy/keys.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -153,6 +154,19 @@ std::string Lookup::similar(std::string_view name) const {
     }
   }
   return best;
+}
+
+std::string Lookup::similar_file(std::string_view typed, std::string_view path) const {
+  const std::string directory = parent_of(path);
+  const auto entries = files_.list(directory);
+  if (!entries) return {};
+  std::vector<std::string_view> names;
+  for (const host::Entry& entry : *entries)
+    if (!entry.name.starts_with('.') && entry.name != base_name(path)) names.push_back(entry.name);
+  const std::string meant(policy::nearest(base_name(path), names));
+  const auto facts = files_.look(joined(directory, meant));
+  if (meant.empty() || !facts || facts->type != host::FileType::regular) return {};
+  return std::string(typed.substr(0, typed.size() - base_name(typed).size())) + meant;
 }
 
 }  // namespace sbx::plan

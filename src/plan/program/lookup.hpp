@@ -47,6 +47,9 @@ class Lookup {
   [[nodiscard]] bool has_search_path() const { return !path_.empty(); }
   /// The most similar name on the search path; empty if none is similar.
   [[nodiscard]] std::string similar(std::string_view name) const;
+  /// `typed` with its last part replaced by the most similar name beside it, a regular file that no
+  /// dot hides; empty if none is similar. `path` is where it would be.
+  [[nodiscard]] std::string similar_file(std::string_view typed, std::string_view path) const;
 
  private:
   [[nodiscard]] bool is_python_program(const std::string& path) const;

@@ -54,6 +54,16 @@ std::vector<std::string> search_path(const policy::Policy& policy, const host::H
   return directories;
 }
 
+namespace {
+
+/// The option that chose the policy, to be repeated in a proposed command.
+std::string policy_words(const policy::Policy& policy) {
+  const std::string& name = policy.files.empty() ? policy.name.value : policy.files.back();
+  return name.empty() || name == "default" ? std::string() : "-p " + shell_word(name) + " ";
+}
+
+}  // namespace
+
 Status Resolver::check_request() const {
   const bool code = request_.code.has_value() || request_.code_from_stdin;
   if (code && request_.language.empty())
@@ -61,7 +71,7 @@ Status Resolver::check_request() const {
                  "name its language: --lang " + language_names());
   if (!request_.language.empty() && language(request_.language) == nullptr)
     return usage("unknown-language", "--lang does not know '" + request_.language + "'",
-                 "it knows " + language_names());
+                 did_you_mean_language(request_.language) + "it knows " + language_names());
   if (!request_.language.empty() && !code && request_.after_dashes)
     return usage("language-with-command", "--lang is for scripts; what follows -- is a command",
                  "leave out one of the two");
@@ -288,7 +298,8 @@ Result<Launch> Resolver::launch_by_extension(const std::string& typed) {
          .code = "no-interpreter",
          .message = "unknown script type: '" + typed + "'",
          .hint = extension == "ipynb"
-                     ? "its cells are run by: sbx run --cells " + shell_word(typed)
+                     ? "its cells are run by: sbx run " + policy_words(policy_) + "--cells " +
+                           shell_word(typed)
                      : "add a \"#!\" line, or name the language: --lang " + language_names()});
   return launch_in(*known, "extension ." + extension);
 }
@@ -403,7 +414,11 @@ Status Resolver::run_command(const std::string& name) {
                    .code = "not-found",
                    .message = "'" + name + "' can't be reached",
                    .errno_value = real.error().errno_value});
-    if (!real) return not_found("there is no file '" + name + "'", volume_hint(name));
+    if (!real) {
+      const std::string similar = lookup_.similar_file(name, absolute(name));
+      return not_found("there is no file '" + name + "'",
+                       similar.empty() ? volume_hint(name) : "did you mean '" + similar + "'?");
+    }
     if (lookup_.is_directory(*path))
       return fail({.kind = ErrorKind::not_executable,
                    .code = "not-executable",
@@ -429,7 +444,9 @@ Status Resolver::run_command(const std::string& name) {
     return not_found("there is no command '" + name + "' on PATH",
                      "for the file here write ./" + name + ", or leave out --");
   if (!path) {
-    const std::string similar = lookup_.similar(name);
+    std::string similar = lookup_.similar(name);
+    if (similar.empty() && !request_.after_dashes)
+      similar = lookup_.similar_file(name, absolute(name));
     return not_found("there is no command '" + name + "' on PATH" +
                          (request_.after_dashes ? "" : " and no such file"),
                      similar.empty() ? "" : "did you mean '" + similar + "'?");
