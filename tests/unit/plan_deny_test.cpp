@@ -22,7 +22,7 @@ class Deny : public testing::Test {
     return DenyRules({{pattern, kUsers}}).hides(directory, name) != nullptr;
   }
   Survey surveyed(const char* pattern) {
-    const Grant grant{.access = Access::copy,
+    const Grant grant{.kind = GrantKind::copy,
                       .source = kDirectory,
                       .target = kDirectory,
                       .facts = *canned.files->look(kDirectory)};

@@ -50,15 +50,15 @@ bool is_forbidden(const std::string& path) {
   return is_within(path, "/proc") || is_within(path, "/sys") || is_within(path, "/dev");
 }
 
-const char* describe(Access access) {
-  switch (access) {
-    case Access::empty:
+const char* describe(GrantKind kind) {
+  switch (kind) {
+    case GrantKind::empty:
       return "empty";
-    case Access::read:
+    case GrantKind::read:
       return "read-only";
-    case Access::copy:
+    case GrantKind::copy:
       return "copy-on-write";
-    case Access::live:
+    case GrantKind::live:
       return "live";
   }
   return "";
@@ -66,7 +66,7 @@ const char* describe(Access access) {
 
 Result<std::optional<Grant>> resolve_grant(const host::Host& host,
                                            const policy::Sourced<policy::PathGrant>& grant,
-                                           Access access) {
+                                           GrantKind kind) {
   const std::string& written = grant.value.source;
   auto source = host.files->canonical(written);
   if (!source) {
@@ -80,7 +80,7 @@ Result<std::optional<Grant>> resolve_grant(const host::Host& host,
             : "",
         source.error().errno_value);
   }
-  Grant resolved{.access = access,
+  Grant resolved{.kind = kind,
                  .source = std::move(*source),
                  .target = normal(grant.value.target.empty() ? written : grant.value.target),
                  .facts = {},
@@ -109,7 +109,7 @@ Result<Grant> resolve_socket(const host::Host& host, const policy::Sourced<std::
   if (!source)
     return refuse("missing-grant", "cannot share the socket '" + socket.value + "'", socket.origin,
                   {}, source.error().errno_value);
-  Grant grant{.access = Access::read,
+  Grant grant{.kind = GrantKind::read,
               .source = std::move(*source),
               .target = normal(socket.value),
               .facts = {},

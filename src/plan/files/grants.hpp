@@ -13,10 +13,10 @@
 namespace sbx::plan {
 
 /// What a grant permits, weakest first; at one target the strongest wins.
-enum class Access : std::uint8_t { empty, read, copy, live };
+enum class GrantKind : std::uint8_t { empty, read, copy, live };
 
 struct Grant {
-  Access access{};
+  GrantKind kind{};
   std::string source;  ///< canonical; for `empty` the directory that is not shown
   std::string target;  ///< inside, normalized
   host::FileFacts facts;
@@ -28,7 +28,7 @@ struct Grant {
 /// Empty for an optional path that is missing. Errors: policy "missing-grant", "forbidden-grant",
 /// "not-grantable", "unreadable-grant".
 [[nodiscard]] Result<std::optional<Grant>> resolve_grant(
-    const host::Host& host, const policy::Sourced<policy::PathGrant>& grant, Access access);
+    const host::Host& host, const policy::Sourced<policy::PathGrant>& grant, GrantKind kind);
 
 /// A socket of the host that the program may connect to. Errors: policy, as above and
 /// "not-a-socket".
@@ -45,6 +45,6 @@ struct Grant {
 [[nodiscard]] bool is_forbidden(const std::string& path);
 
 /// "read-only", "copy-on-write", …
-[[nodiscard]] const char* describe(Access access);
+[[nodiscard]] const char* describe(GrantKind kind);
 
 }  // namespace sbx::plan

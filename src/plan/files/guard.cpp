@@ -117,7 +117,7 @@ void Guard::add_literals(Shown& shown) const {
 void Guard::add_plain_names(Shown& shown) const {
   constexpr auto kUsual = std::to_array<std::string_view>(
       {".env.local", ".env.development", ".env.production", ".env.test"});
-  if (shown.grant.access != Access::copy || !shown.layered) return;
+  if (shown.grant.kind != GrantKind::copy || !shown.layered) return;
   const std::string& source = shown.grant.source;
   const auto add = [&](std::string_view name) {
     const bool is_denied = denials_.hides(source, name) != nullptr;
@@ -368,8 +368,8 @@ void Guard::add_placeholders(Shown& shown) {
 
 /// The host's sockets can be reached through a bind but not through an overlay.
 void Guard::seal_names(Shown& shown) {
-  if (shown.grant.access == Access::live) add_placeholders(shown);
-  if (shown.grant.access == Access::live)
+  if (shown.grant.kind == GrantKind::live) add_placeholders(shown);
+  if (shown.grant.kind == GrantKind::live)
     for (const std::string& name : shown.survey->protected_)
       if (const std::string inside = inside_path(shown, name); !is_covered(shown, inside))
         seal(inside, shown.grant.origin);
@@ -412,7 +412,7 @@ void Guard::protect(const std::string& inside, mount::Payload protection, const 
 /// Records what exists now, for the comparison at the end of the run.
 void Guard::note_live(const Shown& shown) {
   const Survey& found = *shown.survey;
-  if (shown.grant.access != Access::live || shown.grant.facts.type != host::FileType::directory)
+  if (shown.grant.kind != GrantKind::live || shown.grant.facts.type != host::FileType::directory)
     return;
   LiveDirectory directory{
       .source = shown.grant.source, .guarded = found.protected_, .special = shown.grant.special};
@@ -430,7 +430,7 @@ void Guard::tell(const Shown& shown) {
                 "' can be entered but not listed, so what a wildcard means was not found in it",
          .instead = "names without a wildcard are hidden"});
   if (shown.layered || shown.grant.facts.type != host::FileType::directory) return;
-  const bool live = shown.grant.access == Access::live;
+  const bool live = shown.grant.kind == GrantKind::live;
   guarded_.degraded.push_back(
       {.promise = Promise::one_grant,
        .path = shown.grant.target,

@@ -65,7 +65,7 @@ class Placer {
   Result<Places> place();
 
  private:
-  Status collect(const policy::SourcedList<policy::PathGrant>& grants, Access access);
+  Status collect(const policy::SourcedList<policy::PathGrant>& grants, GrantKind kind);
   Status collect_all();
   Status collect_worktree(const Grant& workspace);
   Status insert(Grant grant);
@@ -92,9 +92,9 @@ class Placer {
   std::optional<std::vector<host::MountPoint>> mounts_;  ///< read on first use
 };
 
-Status Placer::collect(const policy::SourcedList<policy::PathGrant>& grants, Access access) {
+Status Placer::collect(const policy::SourcedList<policy::PathGrant>& grants, GrantKind kind) {
   for (const auto& each : grants) {
-    auto grant = SBX_TRY(resolve_grant(host_, each, access));
+    auto grant = SBX_TRY(resolve_grant(host_, each, kind));
     if (!grant) {
       places_.explanations.push_back("'" + each.value.source + "' is optional and missing");
       continue;
@@ -119,7 +119,7 @@ const DenyRule* Placer::hiding_rule(const Grant& grant) const {
   return rule;
 }
 
-/// At one target the strongest access wins.
+/// At one target the strongest grant wins.
 Status Placer::insert(Grant grant) {
   const auto [known, is_new] = granted_at_.emplace(grant.target, grants_.size());
   if (is_new) {
@@ -127,15 +127,15 @@ Status Placer::insert(Grant grant) {
     return {};
   }
   Grant* const same = &grants_[known->second];
-  if (same->access != Access::empty && same->source != grant.source)
+  if (same->kind != GrantKind::empty && same->source != grant.source)
     return refuse("two-grants",
                   "both '" + same->source + "' and '" + grant.source + "' are granted at '" +
                       grant.target + "'",
                   grant.origin,
                   "give one of them another target (the other: " + same->origin.text() + ")");
-  if (same->access < grant.access)
+  if (same->kind < grant.kind)
     *same = std::move(grant);
-  else if (same->access == grant.access)
+  else if (same->kind == grant.kind)
     same->special = same->special || grant.special;
   return {};
 }
@@ -145,7 +145,7 @@ Status Placer::check_mount_point(Grant& grant, bool& visible) const {
   const Cover* over = view_.over(grant.target);
   if (over == nullptr || over->source.empty()) return {};
   const bool same = view_.inside(grant.source) == grant.target;
-  visible = over->system && same && grant.access == Access::read;
+  visible = over->system && same && grant.kind == GrantKind::read;
   if (visible) return {};
   const std::string place = over->source + std::string(below(grant.target, over->target));
   const auto real = host_.files->canonical(place);
@@ -153,7 +153,7 @@ Status Placer::check_mount_point(Grant& grant, bool& visible) const {
     // The target is a link in a tree that is already visible: the program follows it, so mount
     // where it leads.
     grant.target = grant.source;
-    visible = view_.inside(grant.source) == grant.source && grant.access == Access::read;
+    visible = view_.inside(grant.source) == grant.source && grant.kind == GrantKind::read;
     return {};
   }
   if (real && *real == place) {
@@ -205,7 +205,7 @@ Result<Below> Placer::submounts(const Grant& grant) {
                         "' in it is a mount of type " + mount.type +
                         (facts ? "" : " that can't be looked at"),
                     grant.origin, "grant the directories beside it one by one");
-    found.shown.push_back({.access = grant.access,
+    found.shown.push_back({.kind = grant.kind,
                            .source = mount.path,
                            .target = std::move(target),
                            .facts = *facts,
@@ -216,7 +216,7 @@ Result<Below> Placer::submounts(const Grant& grant) {
 }
 
 Status Placer::note_medium(const Grant& grant) {
-  if (grant.access != Access::live) return {};
+  if (grant.kind != GrantKind::live) return {};
   SBX_TRY(read_mounts());
   const Medium medium = medium_of(grant.source, *mounts_);
   if (medium == Medium::uncountable)
@@ -241,10 +241,11 @@ void Placer::add_step(const Grant& grant, Extent extent) {
   Mount step = bind_step(grant.source, grant.target, grant.facts);
   // The host's sockets can be reached through a bind but not through an overlay.
   const bool is_directory = step.host_source()->is_directory;
-  const bool is_layered = is_directory && grant.access != Access::live && extent == Extent::alone;
-  step.read_only = grant.access == Access::read || (!is_directory && grant.access == Access::copy);
+  const bool is_layered = is_directory && grant.kind != GrantKind::live && extent == Extent::alone;
+  step.read_only =
+      grant.kind == GrantKind::read || (!is_directory && grant.kind == GrantKind::copy);
   step.as<mount::Bind>()->recursive = extent == Extent::with_submounts;
-  step.special = grant.access != Access::live || grant.special;
+  step.special = grant.kind != GrantKind::live || grant.special;
   step.host_source()->needs_idmap =
       host_.privileged && (is_directory || !step.read_only || !usable_by_others(grant));
   if (is_layered) step.payload = mount::Overlay{{.source = std::move(*step.host_source())}};
@@ -252,7 +253,7 @@ void Placer::add_step(const Grant& grant, Extent extent) {
   view_.add({.source = grant.source,
              .target = grant.target,
              .writable = !step.read_only,
-             .live = grant.access == Access::live});
+             .live = grant.kind == GrantKind::live});
   if (is_directory)
     shown_.push_back({.grant = grant, .step = places_.steps.size(), .layered = is_layered});
   places_.steps.push_back(std::move(step));
@@ -274,7 +275,7 @@ void Placer::add_copies(const Grant& grant, const Below& below_it) {
 }
 
 Status Placer::add(const Grant& grant) {
-  if (grant.access == Access::empty) {
+  if (grant.kind == GrantKind::empty) {
     add_empty(grant);
     return {};
   }
@@ -285,7 +286,7 @@ Status Placer::add(const Grant& grant) {
   // what they hide, so neither a bind nor an overlay of the mount alone is possible (EINVAL). As
   // root each is mounted separately, because one that can't be idmapped would fail all.
   const bool as_one = !host_.privileged && !below_it.first.empty();
-  const bool copied = as_one && grant.access == Access::copy;
+  const bool copied = as_one && grant.kind == GrantKind::copy;
   if (copied) {
     add_copies(grant, below_it);
   } else {
@@ -298,7 +299,7 @@ Status Placer::add(const Grant& grant) {
           shown_.push_back({.grant = submount, .step = places_.steps.size() - 1});
   }
   places_.explanations.push_back(
-      "'" + grant.source + "' is shown " + describe(grant.access) +
+      "'" + grant.source + "' is shown " + describe(grant.kind) +
       (grant.source == grant.target ? "" : " at '" + grant.target + "'") + " (" +
       grant.origin.text() + ")");
   return {};
@@ -326,14 +327,14 @@ void Placer::seal_policy_files(Guard& guard) {
 
 /// An empty workspace yields to any grant that shows the same directory.
 bool Placer::is_superseded(const Grant& grant) const {
-  if (grant.access != Access::empty || grant.source.empty()) return false;
+  if (grant.kind != GrantKind::empty || grant.source.empty()) return false;
   const Cover* over = view_.over(grant.target);
   return over != nullptr && !over->system && view_.inside(grant.source) == grant.target;
 }
 
 Status Placer::collect_all() {
-  SBX_TRY(collect(policy_.filesystem.read, Access::read));
-  SBX_TRY(collect(policy_.filesystem.write, Access::live));
+  SBX_TRY(collect(policy_.filesystem.read, GrantKind::read));
+  SBX_TRY(collect(policy_.filesystem.write, GrantKind::live));
   for (const auto& each : policy_.filesystem.sockets) {
     Grant socket = SBX_TRY(resolve_socket(host_, each));
     if (const DenyRule* rule = hiding_rule(socket))
@@ -348,14 +349,14 @@ Status Placer::collect_all() {
 
 /// A linked git worktree also needs its repository: git commands fail without it.
 Status Placer::collect_worktree(const Grant& workspace) {
-  if (workspace.access == Access::empty || workspace.source.empty()) return {};
+  if (workspace.kind == GrantKind::empty || workspace.source.empty()) return {};
   const std::string repository = worktree_repository(*host_.files, workspace.source);
   if (repository.empty() || !view_.inside(repository).empty() ||
       denials_.covers(repository) != nullptr || !host_.files->may_read(repository))
     return {};
   places_.explanations.push_back("'" + workspace.source + "' is a worktree of the repository '" +
                                  repository + "'");
-  return insert({.access = Access::read,
+  return insert({.kind = GrantKind::read,
                  .source = repository,
                  .target = repository,
                  .facts = SBX_TRY(host_.files->look(repository)),
@@ -367,14 +368,14 @@ Result<Places> Placer::place() {
       SBX_TRY(choose_workspace(host_, policy_.filesystem.workspace, denials_));
   places_.working_directory = workspace.working_directory;
   if (!workspace.note.empty()) places_.notes.push_back(std::move(workspace.note));
-  const bool below_empty = workspace.grant.access == Access::empty &&
+  const bool below_empty = workspace.grant.kind == GrantKind::empty &&
                            places_.working_directory != workspace.grant.target;
   SBX_TRY(collect_worktree(workspace.grant));
   SBX_TRY(insert(std::move(workspace.grant)));
   SBX_TRY(collect_all());
   for (Grant& grant : grants_) {
     bool visible = is_superseded(grant);
-    if (grant.access != Access::empty) SBX_TRY(check_mount_point(grant, visible));
+    if (grant.kind != GrantKind::empty) SBX_TRY(check_mount_point(grant, visible));
     if (!visible) SBX_TRY(add(grant));
   }
   if (below_empty) places_.steps.push_back(directory_step(places_.working_directory));

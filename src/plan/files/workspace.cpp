@@ -9,18 +9,18 @@
 namespace sbx::plan {
 namespace {
 
-Access access_of(policy::WorkspaceMode mode) {
+GrantKind kind_of(policy::WorkspaceMode mode) {
   switch (mode) {
     case policy::WorkspaceMode::empty:
-      return Access::empty;
+      return GrantKind::empty;
     case policy::WorkspaceMode::read_only:
-      return Access::read;
+      return GrantKind::read;
     case policy::WorkspaceMode::overlay:
-      return Access::copy;
+      return GrantKind::copy;
     case policy::WorkspaceMode::read_write:
-      return Access::live;
+      return GrantKind::live;
   }
-  return Access::empty;
+  return GrantKind::empty;
 }
 
 /// An empty directory in its place would hide files that programs need.
@@ -72,7 +72,7 @@ Result<std::string> written_path(const host::Host& host,
 }
 
 WorkspaceChoice fallback(const Origin& origin, std::string note) {
-  return {.grant = {.access = Access::empty,
+  return {.grant = {.kind = GrantKind::empty,
                     .source = {},
                     .target = kFallbackWorkspace,
                     .facts = {},
@@ -100,7 +100,7 @@ WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspac
                     (directory.empty() ? "the working directory" : "'" + directory + "'") +
                         " can't be used as the workspace (" + reason + "); running in an empty " +
                         kFallbackWorkspace + "; --workspace DIR chooses another");
-  return {.grant = {.access = access_of(workspace.mode.value),
+  return {.grant = {.kind = kind_of(workspace.mode.value),
                     .source = directory,
                     .target = directory,
                     .facts = *facts,
@@ -159,7 +159,7 @@ Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::W
   if (!host.files->may_read(*directory))
     return refuse("unfit-workspace", "cannot read the workspace '" + *directory + "'", EACCES);
   SBX_TRY(check_mode(workspace, *directory));
-  WorkspaceChoice choice{.grant = {.access = access_of(workspace.mode.value),
+  WorkspaceChoice choice{.grant = {.kind = kind_of(workspace.mode.value),
                                    .source = *directory,
                                    .target = *directory,
                                    .facts = facts,
