@@ -135,7 +135,7 @@ std::string Places::not_granted(std::string_view name) const {
 std::optional<Places::ReadOnly> Places::read_only(const std::string& path_inside) const {
   const plan::Mount* const mount = mount_of(plan_, path_inside);
   if (mount == nullptr) return ReadOnly{};
-  if (!mount->read_only) return std::nullopt;
+  if (!mount->read_only()) return std::nullopt;
   ReadOnly result{.is_workspace = plan::is_within(path_inside, plan_.working_directory) &&
                                   plan::is_within(plan_.working_directory, mount->target),
                   .grant = {},

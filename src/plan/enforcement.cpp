@@ -70,11 +70,11 @@ Status check_one(std::string_view name, const Plan& plan) {
 bool is_writable(const Mount& mount) {
   const bool can_be = mount.kind() == MountKind::scratch || mount.kind() == MountKind::bind ||
                       mount.kind() == MountKind::overlay || mount.kind() == MountKind::copy;
-  return can_be && !mount.read_only;
+  return can_be && !mount.read_only();
 }
 
 bool is_live(const Mount& mount) {
-  return mount.kind() == MountKind::bind && !mount.read_only;
+  return mount.kind() == MountKind::bind && !mount.read_only();
 }
 
 /// A Landlock rule holds for a directory wherever it is mounted: /tmp and /var/tmp can be the same
@@ -88,14 +88,14 @@ bool shows_the_same(const Mount& mount, const Mount& other) {
 /// Except below a grant that allows special files in that same directory of the host.
 bool lies_in(const Mount& live, const Mount& above) {
   const bool is_allowed =
-      is_live(above) && above.special && is_within(live.source(), above.source());
+      is_live(above) && above.rights.special && is_within(live.source(), above.source());
   return !is_allowed && live.target != above.target && is_within(live.target, above.target);
 }
 
 void withhold_special_files(Plan& plan, const Mount& from, const Mount& live) {
   for (Mount& mount : plan.mounts) {
-    if (!is_writable(mount) || !mount.special || !shows_the_same(mount, from)) continue;
-    mount.special = false;
+    if (!is_writable(mount) || !mount.rights.special || !shows_the_same(mount, from)) continue;
+    mount.rights.special = false;
     plan.explanations.push_back("no FIFOs and sockets can be made in '" + mount.target +
                                 "', because the live grant '" + live.target + "' lies in '" +
                                 from.target + "' (special = true allows them in both)");
@@ -110,7 +110,7 @@ bool has_live_grant(const Plan& plan) {
 
 void keep_special_files_out(Plan& plan) {
   for (const Mount& live : plan.mounts) {
-    if (!is_live(live) || !live.host_source()->is_directory || live.special) continue;
+    if (!is_live(live) || !live.host_source()->is_directory || live.rights.special) continue;
     for (const Mount& above : plan.mounts)
       if (is_writable(above) && lies_in(live, above)) withhold_special_files(plan, above, live);
   }
@@ -120,7 +120,7 @@ void move_temporary_files(Plan& plan) {
   const auto takes_sockets = [&](std::string_view target) {
     const auto last =
         std::ranges::find(plan.mounts.rbegin(), plan.mounts.rend(), target, &Mount::target);
-    return last != plan.mounts.rend() && is_writable(*last) && last->special;
+    return last != plan.mounts.rend() && is_writable(*last) && last->rights.special;
   };
   const auto variable = std::ranges::find(plan.environment, "TMPDIR=/tmp");
   if (variable == plan.environment.end() || takes_sockets("/tmp") || !takes_sockets("/dev/shm"))
@@ -132,7 +132,7 @@ void move_temporary_files(Plan& plan) {
 bool special_files_reach_host(const Plan& plan) {
   const bool kept_in = plan.landlock_abi > 0 && plan.landlock_files;
   return !kept_in && std::ranges::any_of(plan.mounts, [](const Mount& mount) {
-    return is_live(mount) && mount.host_source()->is_directory && !mount.special;
+    return is_live(mount) && mount.host_source()->is_directory && !mount.rights.special;
   });
 }
 

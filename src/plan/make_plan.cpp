@@ -13,6 +13,7 @@
 #include "plan/files/inputs.hpp"
 #include "plan/files/inside.hpp"
 #include "plan/files/places.hpp"
+#include "plan/files/reach.hpp"
 #include "plan/files/seed.hpp"
 #include "plan/limits.hpp"
 #include "plan/path_calls.hpp"
@@ -183,6 +184,7 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
   SBX_TRY(decide_disk(plan, policy.limits.disk_on.value, host));
   keep_special_files_out(plan);
   move_temporary_files(plan);
+  plan.access = reached_through(plan.mounts);
   SBX_TRY(decide_filter(policy, host, plan));
   note_machine(host, plan);
   plan.required = request.require;

@@ -11,6 +11,7 @@
 #include <sbx/outcome.hpp>
 
 #include "base/mount_kind.hpp"
+#include "plan/access.hpp"
 
 /// One step of building the file system that the program sees.
 namespace sbx::plan {
@@ -117,13 +118,12 @@ using Payload = AfterFirst<void SBX_MOUNT_KINDS(SBX_MOUNT_TYPE)>;
 struct Mount {
   std::string target;
   mount::Payload payload;
-  bool read_only = true;
-  bool executable = true;  ///< false: noexec
-  bool special = true;     ///< writable: FIFOs and sockets are allowed in it
-  Origin origin{};         ///< the policy line that requires this step
+  Rights rights{};  ///< what the program may do with what the step shows
+  Origin origin{};  ///< the policy line that requires this step
 
   /// The list of kinds gives the payload its alternatives, in the same order.
   [[nodiscard]] MountKind kind() const { return static_cast<MountKind>(payload.index()); }
+  [[nodiscard]] bool read_only() const { return !rights.write; }
   template <class Type>
   [[nodiscard]] const Type* as() const {
     return std::get_if<Type>(&payload);

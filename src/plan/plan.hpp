@@ -13,6 +13,7 @@
 
 #include "base/budgets.hpp"
 #include "host/host.hpp"
+#include "plan/access.hpp"
 #include "plan/filter/filter.hpp"
 #include "plan/mount.hpp"
 #include "plan/request.hpp"
@@ -125,6 +126,7 @@ struct Plan {
   InterpreterFacts interpreter;
   Identity identity;
   std::vector<Mount> mounts;
+  std::vector<Access> access;  ///< what the program may reach
   std::vector<ProcessLimit> process_limits;
   Budgets budgets;
   std::vector<int> affinity;       ///< ceil(cpus) random CPUs of the caller's; empty: all

@@ -270,7 +270,7 @@ Json mounts_json(const plan::Plan& plan) {
     Json json{{"kind", name_of(mount.kind())}};
     put_name(json, "target", mount.target);
     if (!mount.source().empty()) put_name(json, "source", mount.source());
-    json["read_only"] = mount.read_only;
+    json["read_only"] = mount.read_only();
     if (!mount.origin.text().empty()) put_name(json, "rule", mount.origin.text());
     list.push_back(std::move(json));
   }

@@ -236,7 +236,7 @@ std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome) {
 
 std::string mount_words(const plan::Mount& mount) {
   const std::string target = printable(mount.target);
-  const std::string access = mount.read_only ? "read-only" : "writable";
+  const std::string access = mount.read_only() ? "read-only" : "writable";
   switch (mount.kind()) {
     case plan::MountKind::directory:
       return fmt::format("directory  {}", target);
@@ -252,7 +252,7 @@ std::string mount_words(const plan::Mount& mount) {
           mount.source() == mount.target ? "" : ", from " + printable(mount.source()));
     case plan::MountKind::overlay:
       return fmt::format("overlay    {} {}", target,
-                         mount.read_only ? "read-only" : "copy-on-write");
+                         mount.read_only() ? "read-only" : "copy-on-write");
     case plan::MountKind::device:
       return fmt::format("device     {}", target);
     case plan::MountKind::scratch:

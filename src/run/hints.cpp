@@ -192,7 +192,7 @@ bool is_read_only(const plan::Plan& plan, const std::string& path) {
     if (shows_files(mount.kind()) && plan::is_within(path, mount.target) &&
         (deepest == nullptr || mount.target.size() >= deepest->target.size()))
       deepest = &mount;
-  return deepest != nullptr && deepest->read_only;
+  return deepest != nullptr && deepest->read_only();
 }
 
 /// git said "fatal:", and a part of the repository is elsewhere.

@@ -34,7 +34,7 @@ supervise::OnExceed on_exceed(policy::Exceed exceed) {
 
 bool has_writable(const plan::Plan& plan, plan::MountKind kind) {
   return std::ranges::any_of(plan.mounts, [&](const plan::Mount& mount) {
-    return mount.kind() == kind && !mount.read_only;
+    return mount.kind() == kind && !mount.read_only();
   });
 }
 

@@ -31,13 +31,13 @@ bool setting_is(const char* path, char value) {
 
 std::string describe_mount(const Mount& mount) {
   const std::string target = "'" + mount.target + "'";
-  const std::string access = mount.read_only ? " read-only" : "";
+  const std::string access = mount.read_only() ? " read-only" : "";
   switch (mount.kind()) {
     case MountKind::bind:
       return "cannot bind '" + mount.source() + "' at " + target + access;
     case MountKind::overlay:
       return "cannot mount '" + mount.source() + "' at " + target +
-             (mount.read_only ? access : " copy-on-write");
+             (mount.read_only() ? access : " copy-on-write");
     case MountKind::copy:
       return "cannot make a copy of '" + mount.source() + "' at " + target;
     case MountKind::device:
@@ -177,7 +177,7 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
         error.message += ": " + describe_mount(mount);
         error.hint = mount_hint(mount, progress.error);
         if (!mount.origin.file.empty()) error.origin = mount.origin;
-        if (mount.kind() == MountKind::overlay && !mount.read_only &&
+        if (mount.kind() == MountKind::overlay && !mount.read_only() &&
             cannot_layer(progress.error)) {
           error.code = "no-overlay";
           error.retry = Retry::with_copies;

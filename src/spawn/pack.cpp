@@ -5,14 +5,13 @@
 #include <type_traits>
 #include <variant>
 
-#include "spawn/landlock.hpp"
+#include "spawn/rights.hpp"
 
 namespace sbx::spawn {
 namespace {
 
 using plan::Mount;
 using plan::MountKind;
-namespace landlock = child::landlock;
 
 using Program = child::Program;
 
@@ -116,8 +115,8 @@ void pack_step(Block& block, Placed<child::Step> place, const Mount& mount, cons
   child::Step& step = block[place];
   step.kind = mount.kind();
   step.mode = 0755;
-  step.read_only = mount.read_only;
-  step.attributes = mount_attributes(mount);
+  step.read_only = mount.read_only();
+  step.attributes = mount_attributes(mount.rights);
   block.text(place, &child::Step::source, mount.source());
   block.text(place, &child::Step::target, without_slash(mount.target));
   if (!source.by_content) return std::visit(PayloadPacker{block, place, privileged}, mount.payload);
@@ -150,67 +149,10 @@ void pack_steps(Block& block, Placed<Program> program, const plan::Plan& plan,
   }
 }
 
-/// Rights of writable mounts; everything else has the rights of the rule on "/".
-std::uint64_t rights_of(const Mount& mount, std::uint64_t handled) {
-  constexpr std::uint64_t kDevice = landlock::write_file | landlock::read_file |
-                                    landlock::read_dir | landlock::truncate | landlock::ioctl_dev;
-  switch (mount.kind()) {
-    case MountKind::device:
-    case MountKind::devpts:
-      return kDevice & handled;
-    case MountKind::proc:
-      return (kDevice | landlock::execute) & handled;
-    case MountKind::scratch:
-    case MountKind::bind:
-    case MountKind::overlay:
-    case MountKind::copy: {
-      std::uint64_t none = landlock::make_char | landlock::make_block;
-      if (!mount.special) none |= landlock::make_fifo | landlock::make_sock;
-      return mount.read_only ? 0 : handled & ~none;
-    }
-    case MountKind::directory:
-    case MountKind::symlink:
-    case MountKind::file:
-    case MountKind::mask_file:
-    case MountKind::mask_directory:
-    case MountKind::read_only:
-    case MountKind::pinned:
-    case MountKind::content:
-      return 0;
-  }
-  return 0;
-}
-
-struct Rule {
-  std::string_view path;
-  std::uint64_t rights;
-};
-
-std::vector<Rule> landlock_rules(const plan::Plan& plan) {
-  if (plan.landlock_abi == 0 || !plan.landlock_files) return {};
-  const std::uint64_t handled = landlock::file_rights(plan.landlock_abi);
-  std::vector<Rule> rules{{"/", landlock::execute | landlock::read_file | landlock::read_dir}};
-  bool devices = false;
-  for (const Mount& mount : plan.mounts) {
-    std::uint64_t rights = rights_of(mount, handled);
-    if (rights == 0) continue;
-    if (mount.kind() == MountKind::device && mount.target.starts_with("/dev/")) {
-      if (!devices) rules.push_back({"/dev", rights});
-      devices = true;
-      continue;
-    }
-    if (const auto* bind = mount.as<plan::mount::Bind>();
-        bind != nullptr && !bind->source.is_directory)
-      rights &= landlock::kRightsOfFile;
-    rules.push_back({mount.target, rights});
-  }
-  return rules;
-}
-
 void pack_landlock(Block& block, Placed<Program> program, const plan::Plan& plan) {
   block[program].landlock_abi = plan.landlock_abi;
   block[program].landlock_files = plan.landlock_files;
-  const std::vector<Rule> rules = landlock_rules(plan);
+  const std::vector<LandlockRule> rules = landlock_rules(plan);
   if (rules.empty()) return;
   const auto first = block.place<child::LandlockRule>(rules.size());
   block.link(program, &Program::landlock_rules, first);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/sys.hpp"
+#include "spawn/rights.hpp"
 
 namespace sbx::spawn {
 namespace {
@@ -58,7 +59,7 @@ Result<UniqueFd> open_checked(const Mount& mount) {
 
 Status set_attributes(const Mount& mount, int tree) {
   mount_attr change{};
-  change.attr_set = mount_attributes(mount);
+  change.attr_set = mount_attributes(mount.rights);
   change.propagation = kMsPrivate;
   const unsigned flags = AT_EMPTY_PATH | (is_recursive(mount) ? AT_RECURSIVE : 0U);
   if (::syscall(SYS_mount_setattr, tree, "", flags, &change, sizeof change) != 0)
@@ -115,8 +116,8 @@ Result<Source> prepare(const Mount& mount, IdMaps& maps) {
     return source;
   if (!mount.host_source()->is_directory)
     return Source{.content = SBX_TRY(content_of(mount)), .by_content = true};
-  if (mount.read_only && open_to_all(source.tree.get())) return source;  // readable without a map
-  const bool copied_instead = mount.kind() == MountKind::overlay && !mount.read_only;
+  if (mount.read_only() && open_to_all(source.tree.get())) return source;  // readable without a map
+  const bool copied_instead = mount.kind() == MountKind::overlay && !mount.read_only();
   Error error = about(
       mount, copied_instead ? "no-overlay" : "cannot-idmap",
       "'" + mount.source() +
@@ -131,13 +132,6 @@ Result<Source> prepare(const Mount& mount, IdMaps& maps) {
 }
 
 }  // namespace
-
-std::uint64_t mount_attributes(const Mount& mount) {
-  std::uint64_t attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-  if (mount.read_only) attributes |= MOUNT_ATTR_RDONLY;
-  if (!mount.executable) attributes |= MOUNT_ATTR_NOEXEC;
-  return attributes;
-}
 
 Result<std::vector<Source>> open_sources(const plan::Plan& plan, const MappedIdentity& identity) {
   std::vector<Source> sources(plan.mounts.size());

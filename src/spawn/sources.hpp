@@ -24,7 +24,4 @@ struct Source {
 [[nodiscard]] Result<std::vector<Source>> open_sources(const plan::Plan& plan,
                                                        const MappedIdentity& identity);
 
-/// MOUNT_ATTR_* of a step.
-[[nodiscard]] std::uint64_t mount_attributes(const plan::Mount& mount);
-
 }  // namespace sbx::spawn

@@ -23,7 +23,7 @@ using plan::MountKind;
 
 bool is_copy_on_write(const Mount& mount) {
   return (mount.kind() == MountKind::overlay || mount.kind() == MountKind::copy) &&
-         !mount.read_only;
+         !mount.read_only();
 }
 
 bool is_empty_workspace(const Mount& mount) {

@@ -166,7 +166,7 @@ TEST_F(PlanTest, NamesOfOneFileStayTogetherInAWritableOverlay) {
     const Plan decided = plan();
     EXPECT_THAT(reasons_of_unlinked(decided), IsEmpty()) << mode;
     if (const Mount* step = step_at(decided, "/home/me/project"); step->layered() != nullptr) {
-      if (step->read_only)
+      if (step->read_only())
         EXPECT_THAT(names_of_linked(decided), IsEmpty());
       else
         EXPECT_THAT(names_of_linked(decided), ElementsAre("a", "d/b"));

@@ -171,34 +171,34 @@ TEST_F(PlanTest, ALiveGrantAndWhatItLiesInMakeNoSpecialFiles) {
   canned.files->directory("/srv/data");
   policy = policy_with({{"filesystem.write", R"(["/tmp/data"])"}});
   Plan decided = plan();
-  EXPECT_FALSE(step_at(decided, "/tmp/data")->special);
-  EXPECT_FALSE(step_at(decided, "/tmp")->special);
+  EXPECT_FALSE(step_at(decided, "/tmp/data")->rights.special);
+  EXPECT_FALSE(step_at(decided, "/tmp")->rights.special);
   EXPECT_EQ(variable(decided, "TMPDIR"), "/dev/shm");
-  EXPECT_TRUE(step_at(decided, "/home/sandbox")->special);
+  EXPECT_TRUE(step_at(decided, "/home/sandbox")->rights.special);
   EXPECT_TRUE(decided.filter.context.files_reach_host);
   EXPECT_FALSE(decided.filter.context.special_files_reach_host);
 
   policy = policy_with({{"filesystem.write", R"([{ source = "/tmp/data", special = true }])"}});
   decided = plan();
-  EXPECT_TRUE(step_at(decided, "/tmp/data")->special);
-  EXPECT_TRUE(step_at(decided, "/tmp")->special);
+  EXPECT_TRUE(step_at(decided, "/tmp/data")->rights.special);
+  EXPECT_TRUE(step_at(decided, "/tmp")->rights.special);
   EXPECT_EQ(variable(decided, "TMPDIR"), "/tmp");
 
   policy = policy_with({{"filesystem.write", R"([{ source = "/tmp", target = "/t", special = true },
                                 { source = "/tmp/data", target = "/t/data" }])"}});
-  EXPECT_TRUE(step_at(plan(), "/t")->special);
+  EXPECT_TRUE(step_at(plan(), "/t")->rights.special);
   canned.files->file("/tmp/file", "");
   policy = policy_with({{"filesystem.write", R"(["/tmp/file"])"}});
-  EXPECT_TRUE(step_at(plan(), "/tmp")->special);
+  EXPECT_TRUE(step_at(plan(), "/tmp")->rights.special);
 
   canned.files->directory("/var/tmp/data");  // the same private directory by another name
   policy = policy_with({{"filesystem.write", R"(["/var/tmp/data"])"}});
   decided = plan();
-  EXPECT_FALSE(step_at(decided, "/var/tmp")->special);
-  EXPECT_FALSE(step_at(decided, "/tmp")->special);
+  EXPECT_FALSE(step_at(decided, "/var/tmp")->rights.special);
+  EXPECT_FALSE(step_at(decided, "/tmp")->rights.special);
 
   policy = policy_with({{"filesystem.write", R"(["/srv/data"])"}});
-  EXPECT_TRUE(step_at(plan(), "/tmp")->special);
+  EXPECT_TRUE(step_at(plan(), "/tmp")->rights.special);
   policy = policy_with({{"filesystem.read", R"(["/srv/data"])"}});
   EXPECT_FALSE(plan().filter.context.files_reach_host);
 }

@@ -15,7 +15,7 @@ std::string content_of(const Plan& plan, std::string_view target) {
 TEST_F(PlanTest, SystemDirectoriesAreBoundReadOnlyAndMergedOnesStayLinks) {
   const Plan decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::bind, "/usr"));
-  EXPECT_TRUE(step_at(decided, "/usr")->read_only);
+  EXPECT_TRUE(step_at(decided, "/usr")->read_only());
   EXPECT_TRUE(is_recursive(*step_at(decided, "/usr")));
   ASSERT_THAT(decided, HasStep(MountKind::symlink, "/lib64"));
   EXPECT_EQ(step_at(decided, "/lib64")->source(), "usr/lib64");

@@ -44,7 +44,7 @@ TEST_F(PyenvTest, OnlyTheProgramDirectoriesOfThePrefixAreShown) {
   const Plan decided = plan({"python3"});
   EXPECT_THAT(decided, HasStep(MountKind::bind, std::string(kPrefix) + "/bin"));
   EXPECT_THAT(decided, HasStep(MountKind::bind, std::string(kPrefix) + "/lib"));
-  EXPECT_TRUE(step_at(decided, std::string(kPrefix) + "/lib")->read_only);
+  EXPECT_TRUE(step_at(decided, std::string(kPrefix) + "/lib")->read_only());
   EXPECT_EQ(step_at(decided, std::string(kPrefix) + "/secret"), nullptr);
   EXPECT_EQ(step_at(decided, kPrefix), nullptr);
 }

@@ -10,7 +10,7 @@ TEST_F(PlanTest, ADirectoryIsReadThroughAnOverlayAndAFileThroughABind) {
   set("filesystem.read", R"(["/srv/models", "/srv/notes.txt"])");
   const Plan decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::overlay, "/srv/models"));
-  EXPECT_TRUE(step_at(decided, "/srv/models")->read_only);
+  EXPECT_TRUE(step_at(decided, "/srv/models")->read_only());
   EXPECT_TRUE(step_at(decided, "/srv/models")->host_source()->is_directory);
   ASSERT_THAT(decided, HasStep(MountKind::bind, "/srv/notes.txt"));
   EXPECT_EQ(step_at(decided, "/srv/notes.txt")->origin.text(), "--set");
@@ -92,7 +92,7 @@ TEST_F(PlanTest, WriteBeatsReadAtOnePath) {
       policy_with({{"filesystem.write", R"(["/srv/a"])"}, {"filesystem.read", R"(["/srv/a"])"}});
   const Plan decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::bind, "/srv/a"));
-  EXPECT_FALSE(step_at(decided, "/srv/a")->read_only);
+  EXPECT_FALSE(step_at(decided, "/srv/a")->read_only());
   EXPECT_EQ(std::ranges::count(decided.mounts, "/srv/a", &Mount::target), 1);
 }
 
@@ -167,7 +167,7 @@ TEST_F(SubmountTest, AsRootEachGetsAStepOfItsOwn) {
   set("filesystem.write", R"(["/srv/a"])");
   const Plan live = plan();
   ASSERT_THAT(live, HasStep(MountKind::bind, "/srv/a/disk"));
-  EXPECT_FALSE(step_at(live, "/srv/a/disk")->read_only);
+  EXPECT_FALSE(step_at(live, "/srv/a/disk")->read_only());
 }
 
 TEST_F(SubmountTest, ForAnOrdinaryUserTheyComeAlongInABindWithoutItsSockets) {
@@ -175,7 +175,7 @@ TEST_F(SubmountTest, ForAnOrdinaryUserTheyComeAlongInABindWithoutItsSockets) {
   const Plan decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::bind, "/srv/a"));
   EXPECT_TRUE(is_recursive(*step_at(decided, "/srv/a")));
-  EXPECT_TRUE(step_at(decided, "/srv/a")->read_only);
+  EXPECT_TRUE(step_at(decided, "/srv/a")->read_only());
   EXPECT_EQ(step_at(decided, "/srv/a/disk"), nullptr);
   EXPECT_THAT(decided, HasStep(MountKind::mask_file, "/srv/a/disk/s"));
   EXPECT_TRUE(is_degraded(decided, "'/srv/a'"));

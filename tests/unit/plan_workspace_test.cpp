@@ -21,15 +21,15 @@ TEST_F(PlanTest, EachModeHasItsStep) {
   set("filesystem.workspace.mode", "\"overlay\"");
   Plan decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::overlay, kProject));
-  EXPECT_FALSE(step_at(decided, kProject)->read_only);
+  EXPECT_FALSE(step_at(decided, kProject)->read_only());
   set("filesystem.workspace.mode", "\"read-only\"");
   decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::overlay, kProject));
-  EXPECT_TRUE(step_at(decided, kProject)->read_only);
+  EXPECT_TRUE(step_at(decided, kProject)->read_only());
   set("filesystem.workspace.mode", "\"read-write\"");
   decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::bind, kProject));
-  EXPECT_FALSE(step_at(decided, kProject)->read_only);
+  EXPECT_FALSE(step_at(decided, kProject)->read_only());
 }
 
 class WorktreeTest : public PlanTest {
@@ -49,7 +49,7 @@ class WorktreeTest : public PlanTest {
 TEST_F(WorktreeTest, ItsRepositoryIsShownReadOnly) {
   const Plan decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::overlay, kRepository));
-  EXPECT_TRUE(step_at(decided, kRepository)->read_only);
+  EXPECT_TRUE(step_at(decided, kRepository)->read_only());
 }
 
 TEST_F(WorktreeTest, AnEmptyWorkspaceNeedsNone) {
@@ -190,7 +190,7 @@ TEST_F(PlanTest, AScriptIsShownAloneInAnEmptyWorkspace) {
   canned.files->file("/home/me/project/job.py", "").file("/home/me/project/other.py", "");
   const Plan decided = plan({"job.py"});
   ASSERT_THAT(decided, HasStep(MountKind::bind, "/home/me/project/job.py"));
-  EXPECT_TRUE(step_at(decided, "/home/me/project/job.py")->read_only);
+  EXPECT_TRUE(step_at(decided, "/home/me/project/job.py")->read_only());
   EXPECT_LT(position_of(decided, kProject), position_of(decided, "/home/me/project/job.py"));
   EXPECT_EQ(step_at(decided, "/home/me/project/other.py"), nullptr);
 }

@@ -17,7 +17,7 @@ plan::Plan with_workspace(bool read_only) {
   plan::Mount mount;
   mount.payload = plan::mount::Overlay{{.source = {.path = "/srv/project"}}};
   mount.target = "/srv/project";
-  mount.read_only = read_only;
+  mount.rights = read_only ? plan::Rights{} : plan::kWritable;
   mount.origin = {.file = "p.toml", .line = 3, .layer = Layer::file};
   plan.mounts = {mount};
   return plan;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "plan/files/reach.hpp"
 #include "spawn/faults.hpp"
 #include "spawn/landlock.hpp"
 #include "spawn/pack.hpp"
@@ -23,11 +24,14 @@ plan::Plan small_plan(int landlock_abi) {
   plan.executable = "/usr/bin/true";
   plan.mounts = {
       {.target = "/usr", .payload = plan::mount::Bind{.source = {.path = "/usr"}}},
-      {.target = "/dev/null", .payload = plan::mount::Device{"/dev/null"}, .read_only = false},
-      {.target = "/tmp", .payload = plan::mount::Scratch{"tmp"}, .read_only = false},
+      {.target = "/dev/null",
+       .payload = plan::mount::Device{"/dev/null"},
+       .rights = {.execute = false, .write = true}},
+      {.target = "/tmp", .payload = plan::mount::Scratch{"tmp"}, .rights = plan::kWritable},
       {.target = "/srv/notes.txt",
        .payload = plan::mount::Bind{.source = {.path = "/srv/notes.txt"}},
-       .read_only = false}};
+       .rights = plan::kWritable}};
+  plan.access = plan::reached_through(plan.mounts);
   return plan;
 }
 

@@ -8,8 +8,9 @@ namespace {
 
 plan::Plan plan_with(plan::mount::Payload payload, bool read_only) {
   plan::Plan plan;
-  plan.mounts.push_back(
-      {.target = "/home/me/project", .payload = std::move(payload), .read_only = read_only});
+  plan.mounts.push_back({.target = "/home/me/project",
+                         .payload = std::move(payload),
+                         .rights = read_only ? plan::Rights{} : plan::kWritable});
   return plan;
 }
 

@@ -10,7 +10,7 @@ namespace sbx::plan {
 namespace {
 
 bool is_writable_overlay(const Mount& mount) {
-  return mount.kind() == MountKind::overlay && !mount.read_only;
+  return mount.kind() == MountKind::overlay && !mount.read_only();
 }
 
 /// The reason, as recorded in `degraded` when a mount became a copy.

@@ -127,7 +127,7 @@ void add_item(const host::Files& files, const std::string& root, const std::stri
     if (content) steps.push_back(file_step(std::move(*content), place));
   } else if (facts->type == host::FileType::regular || facts->type == host::FileType::directory) {
     steps.push_back(bind_step(source, place, *facts));
-    steps.back().executable = false;
+    steps.back().rights.execute = false;
   }
 }
 

@@ -66,7 +66,7 @@ Status Guard::run(std::vector<Shown>& shown) {
       layered->bytes = each.survey->bytes;
       layered->entries = each.survey->entries;
     }
-    if (each.layered && !step.read_only && !each.survey->foreign.empty()) copy_instead(each);
+    if (each.layered && !step.read_only() && !each.survey->foreign.empty()) copy_instead(each);
     hide_all(each);
     seal_names(each);
     note_live(each);
@@ -404,7 +404,7 @@ void Guard::protect(const std::string& inside, mount::Payload protection, const 
       if (!is_mounted(directory)) steps.push_back(plain_step(mount::Pinned{}, directory));
   }
   Mount step = plain_step(std::move(protection), inside);
-  step.read_only = true;
+  step.rights = {};
   step.origin = origin;
   steps.push_back(std::move(step));
 }
@@ -459,7 +459,7 @@ void hide_in_binds(const DenyRules& denials, const host::Host& host, std::size_t
       std::string target = steps[i].target;
       if (!whole) target += below(rule->pattern, source);
       Mount step = plain_step(mask(facts->type == host::FileType::directory), std::move(target));
-      step.read_only = true;
+      step.rights = {};
       step.origin = rule->origin;
       degraded.push_back({.promise = Promise::hidden_files,
                           .why = "'" + step.target + "' lies in a part of the system",

@@ -46,11 +46,14 @@ constexpr std::array<Device, 5> kDevices = {{{"/dev/null", 1, 3},
                                              {"/dev/random", 1, 8},
                                              {"/dev/urandom", 1, 9}}};
 
+/// Devices can be used; nothing can be made beside them.
+constexpr Rights kOfDevices{.execute = false, .write = true};
+
 Mount device_step(const Device& device) {
-  return plain_step(
-      mount::Device{.path = device.path,
-                    .number = static_cast<std::uint32_t>(makedev(device.major, device.minor))},
-      device.path);
+  const auto number = static_cast<std::uint32_t>(makedev(device.major, device.minor));
+  return {.target = device.path,
+          .payload = mount::Device{.path = device.path, .number = number},
+          .rights = kOfDevices};
 }
 
 // Files that an ordinary uid could read, or that reveal facts about the host; the rest is 0400 root
@@ -81,18 +84,18 @@ Result<std::vector<Mount>> system_steps(const host::Host& host, const std::strin
 
 std::vector<Mount> kernel_steps(bool interactive) {
   std::vector<Mount> steps;
-  steps.push_back(plain_step(mount::Proc{}, "/proc"));
+  steps.push_back({.target = "/proc", .payload = mount::Proc{}, .rights = {.write = true}});
   for (const char* path : kMaskedFiles) steps.push_back(plain_step(mount::MaskFile{}, path));
   for (const char* path : kMaskedDirectories)
     steps.push_back(plain_step(mount::MaskDirectory{}, path));
   steps.push_back(plain_step(mount::ReadOnly{}, "/proc/sys"));
-  steps.back().read_only = true;
+  steps.back().rights = {};
 
   steps.push_back(directory_step("/dev"));
   for (const Device& device : kDevices) steps.push_back(device_step(device));
   if (interactive) steps.push_back(device_step({"/dev/tty", 5, 0}));
   steps.push_back(plain_step(mount::Scratch{private_disk::kShm}, "/dev/shm"));
-  steps.push_back(plain_step(mount::Devpts{}, "/dev/pts"));
+  steps.push_back({.target = "/dev/pts", .payload = mount::Devpts{}, .rights = kOfDevices});
   steps.push_back(symlink_step("pts/ptmx", "/dev/ptmx"));
   steps.push_back(symlink_step("/proc/self/fd", "/dev/fd"));
   steps.push_back(symlink_step("/proc/self/fd/0", "/dev/stdin"));

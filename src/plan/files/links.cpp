@@ -126,7 +126,7 @@ std::vector<Name> visible_names(const std::vector<Shown>& shown, const std::vect
                                 const IsVisible& is_visible) {
   std::vector<Name> names;
   for (const Shown& each : shown) {
-    if (steps[each.step].layered() == nullptr || steps[each.step].read_only) continue;
+    if (steps[each.step].layered() == nullptr || steps[each.step].read_only()) continue;
     for (const Linked& linked : each.survey->linked)
       if (is_visible(each, linked.path)) names.push_back({&each, &linked});
   }

@@ -242,17 +242,17 @@ void Placer::add_step(const Grant& grant, Extent extent) {
   // The host's sockets can be reached through a bind but not through an overlay.
   const bool is_directory = step.host_source()->is_directory;
   const bool is_layered = is_directory && grant.kind != GrantKind::live && extent == Extent::alone;
-  step.read_only =
-      grant.kind == GrantKind::read || (!is_directory && grant.kind == GrantKind::copy);
+  if (grant.kind == GrantKind::live || (is_directory && grant.kind == GrantKind::copy))
+    step.rights = kWritable;
   step.as<mount::Bind>()->recursive = extent == Extent::with_submounts;
-  step.special = grant.kind != GrantKind::live || grant.special;
+  step.rights.special = grant.kind != GrantKind::live || grant.special;
   step.host_source()->needs_idmap =
-      host_.privileged && (is_directory || !step.read_only || !usable_by_others(grant));
+      host_.privileged && (is_directory || !step.read_only() || !usable_by_others(grant));
   if (is_layered) step.payload = mount::Overlay{{.source = std::move(*step.host_source())}};
   step.origin = grant.origin;
   view_.add({.source = grant.source,
              .target = grant.target,
-             .writable = !step.read_only,
+             .writable = !step.read_only(),
              .live = grant.kind == GrantKind::live});
   if (is_directory)
     shown_.push_back({.grant = grant, .step = places_.steps.size(), .layered = is_layered});

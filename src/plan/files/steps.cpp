@@ -86,7 +86,7 @@ Mount file_step(std::string content, std::string target, mode_t mode) {
 }
 
 Mount plain_step(mount::Payload payload, std::string target) {
-  return {.target = std::move(target), .payload = std::move(payload), .read_only = false};
+  return {.target = std::move(target), .payload = std::move(payload), .rights = kWritable};
 }
 
 bool others_may_use(const host::FileFacts& facts) {

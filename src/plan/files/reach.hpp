@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "plan/access.hpp"
+#include "plan/mount.hpp"
+
+namespace sbx::plan {
+
+/// What the program reaches through these mounts. The first is the root: everything may be read and
+/// executed, as far as the attributes of the mounts permit. Steps that cover or fix a part of an
+/// earlier one add nothing.
+[[nodiscard]] std::vector<Access> reached_through(const std::vector<Mount>& mounts);
+
+}  // namespace sbx::plan
