@@ -1,0 +1,12 @@
+#pragma once
+
+#include "plan/plan.hpp"
+
+namespace sbx::plan {
+
+/// The files that the program sees, as steps of building a root of its own, and the command that is
+/// found among them. Errors: as make_plan().
+[[nodiscard]] Status lay_out_mounts(const policy::Policy& policy, const host::Host& host,
+                                    const RunRequest& request, Plan& plan);
+
+}  // namespace sbx::plan
