@@ -2,24 +2,17 @@
 
 #include <sys/syscall.h>
 
-#include <iterator>
-
 #include "plan/call_warnings.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/files/disk.hpp"
-#include "plan/files/reach.hpp"
 #include "plan/limits.hpp"
 #include "plan/path_calls.hpp"
-#include "plan/tier/namespaces.hpp"
+#include "plan/tier/tiers.hpp"
 #include "policy/network_match.hpp"
 #include "policy/warnings.hpp"
 
 namespace sbx::plan {
 namespace {
-
-void append(std::vector<std::string>& all, std::vector<std::string> more) {
-  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
 
 std::unexpected<Error> emulated() {
   return fail({.kind = ErrorKind::host,
@@ -73,7 +66,9 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
 Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
                        const RunRequest& request) {
   if (host.emulated) return emulated();
+  const Tier& tier = choose_tier();
   Plan plan;
+  plan.tier = tier.kind;
   plan.identity.privileged = host.privileged;
   decide_network(policy.network, plan.network);
   plan.interactive = request.interactive;
@@ -86,10 +81,9 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
                  .stderr_cap = policy.output.stderr_.value,
                  .passed_cap = policy.output.passed.value,
                  .exceed = policy.output.exceed.value};
-  plan.enforced_namespaces = {"user", "mount", "pid", "ipc", "uts", "cgroup"};
-  if (plan.network.own_namespace)
-    plan.enforced_namespaces.insert(plan.enforced_namespaces.begin() + 3, "net");
-  append(plan.notes, policy.notes);
+  for (const Namespace space : tier.namespaces)
+    if (space != Namespace::net || plan.network.own_namespace) plan.namespaces.push_back(space);
+  plan.notes = policy.notes;
   for (auto& list : {policy::warnings(policy, host.home), call_warnings(policy.syscalls)})
     for (const policy::Warning& warning : list)
       (warning.weight == policy::Weight::always_told ? plan.notes : plan.explanations)
@@ -97,14 +91,12 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
 
   if (request.hold)
     plan.calls = policy.session.calls.value + policy.session.contexts.value + kInitsAhead;
-  SBX_TRY(lay_out_mounts(policy, host, request, plan));
+  SBX_TRY(tier.lay_out(policy, host, request, plan));
   decide_limits(policy, host, plan);
   SBX_TRY(decide_disk(plan, policy.limits.disk_on.value, host));
-  keep_special_files_out(plan);
   move_temporary_files(plan);
-  plan.access = reached_through(plan.mounts);
   SBX_TRY(decide_filter(policy, host, plan));
-  note_machine(host, plan);
+  tier.note_weaker(host, plan);
   plan.required = request.require;
   SBX_TRY(check_requirements(plan.required, plan));
   return plan;

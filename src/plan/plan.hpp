@@ -17,6 +17,7 @@
 #include "plan/filter/filter.hpp"
 #include "plan/mount.hpp"
 #include "plan/request.hpp"
+#include "plan/tier/tier.hpp"
 #include "policy/network_match.hpp"
 #include "policy/network_rules.hpp"
 #include "policy/policy.hpp"
@@ -142,7 +143,8 @@ struct Plan {
   StdinMode stdin_mode = StdinMode::inherit;
   std::string stdin_file;
   bool explain = false;  ///< report the paths that are looked up but not granted
-  std::vector<std::string> enforced_namespaces;
+  TierKind tier{};
+  std::vector<Namespace> namespaces;      ///< that the sandbox has of its own
   std::vector<std::string> hidden_names;  ///< patterns, deny.hpp
   std::vector<LiveDirectory> live;
   /// Live grants, and mounts in them, on a tmpfs of the host: limits.disk bounds its growth.

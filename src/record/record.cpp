@@ -192,7 +192,9 @@ const char* means_or(host::Means means, const char* without) {
 Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded,
                    const std::string& cpu_time_means = "summed") {
   Json json;
-  json["namespaces"] = plan.enforced_namespaces;
+  json["namespaces"] = Json::array();
+  for (const plan::Namespace space : plan.namespaces)
+    json["namespaces"].push_back(plan::name_of(space));
   json["syscalls"] = plan.filter.program.empty() ? Json(nullptr) : Json("seccomp");
   json["landlock"] = plan.landlock_abi > 0 ? Json(plan.landlock_abi) : Json(nullptr);
   json["network"] = plan.network.allow_list      ? Json("gateway")

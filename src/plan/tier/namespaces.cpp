@@ -3,6 +3,7 @@
 #include <iterator>
 #include <memory>
 
+#include "plan/enforcement.hpp"
 #include "plan/environment.hpp"
 #include "plan/files/disk.hpp"
 #include "plan/files/etc.hpp"
@@ -10,6 +11,7 @@
 #include "plan/files/inputs.hpp"
 #include "plan/files/inside.hpp"
 #include "plan/files/places.hpp"
+#include "plan/files/reach.hpp"
 #include "plan/files/seed.hpp"
 #include "plan/program/command.hpp"
 #include "plan/sight.hpp"
@@ -94,6 +96,8 @@ Status lay_out_mounts(const policy::Policy& policy, const host::Host& host,
   append(plan.explanations, std::move(places.explanations));
   append(plan.explanations, std::move(program.explanations));
   append(plan.notes, std::move(program.notes));
+  keep_special_files_out(plan);
+  plan.access = reached_through(plan.mounts);
   return {};
 }
 

@@ -1,0 +1,28 @@
+#include "plan/tier/tiers.hpp"
+
+#include <array>
+
+#include "plan/enforcement.hpp"
+#include "plan/tier/namespaces.hpp"
+
+namespace sbx::plan {
+namespace {
+
+constexpr std::array kAllNamespaces{Namespace::user,  Namespace::mount, Namespace::pid,
+                                    Namespace::net,   Namespace::ipc,   Namespace::uts,
+                                    Namespace::cgroup};
+
+constexpr std::array<Tier, kTierCount> kTiers{{
+    {.kind = TierKind::namespaces,
+     .namespaces = kAllNamespaces,
+     .lay_out = lay_out_mounts,
+     .note_weaker = note_machine},
+}};
+
+}  // namespace
+
+const Tier& choose_tier() {
+  return kTiers[static_cast<std::size_t>(TierKind::namespaces)];
+}
+
+}  // namespace sbx::plan
