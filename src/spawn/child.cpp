@@ -22,6 +22,7 @@
 #include "base/resident.hpp"
 #include "spawn/child_builder.hpp"
 #include "spawn/child_calls.hpp"
+#include "spawn/child_stages.hpp"
 
 namespace sbx::child {
 namespace {
@@ -61,6 +62,7 @@ Program& map_program(const Start& start) {
   program.channels = start.channels;
   program.fault = start.fault;
   program.inits = start.inits;
+  program.waits = start.waits;
   program.terminal_master = program.terminal_slave = program.scratch = program.processes =
       program.landlock_ruleset = program.mount_space = program.listener = -1;
   point_to_words(program.argv);
@@ -68,8 +70,6 @@ Program& map_program(const Start& start) {
   if (program.first.get() != nullptr) point_to_words(program.first_argv);
   return program;
 }
-
-namespace {
 
 /// PID 1 is a copy of the supervisor: while it holds the supervisor's end of the control socket it
 /// would never see that the supervisor is gone.
@@ -100,14 +100,11 @@ void wipe_arguments(const Program& program) {
   must(program, Stage::wipe, 0, ::prctl(PR_SET_NAME, kName));
 }
 
-}  // namespace
-
 void refuse_dumps(const Program& program) {
   if (!enter(program, Stage::non_dumpable)) return;
   must(program, Stage::non_dumpable, 0, ::prctl(PR_SET_DUMPABLE, 0));
 }
 
-/// Called first, and again after the change of ids, which clears the parent-death signal, prctl(2).
 /// In a new PID namespace getppid() is always 0, so only the pidfd shows a supervisor that is
 /// already dead.
 void die_with_supervisor(const Program& program) {
@@ -126,8 +123,6 @@ void join_groups(const Program& program) {
   }
 }
 
-namespace {
-
 void limit_cpus(const Program& program) {
   if (!program.has_affinity || !enter(program, Stage::affinity)) return;
   must(program, Stage::affinity, 0,
@@ -141,7 +136,9 @@ void name_host(const Program& program) {
   must(program, Stage::hostname, 1, call(SYS_setdomainname, "", 0));
 }
 
-}  // namespace
+void wait_for_go(const Program& program) {
+  wait_for_order(program, control::FromSupervisor::go);
+}
 
 void open_terminal(Program& program) {
   if (!program.interactive || !enter(program, Stage::terminal)) return;
@@ -172,6 +169,10 @@ void hand_over_descriptors(Program& program) {
   must(program, Stage::descriptors, 0,
        send_report(program, {control::FromPid1::descriptors, present}, fds, count));
   for (std::size_t i = 0; i < count; ++i) ::close(fds[i]);
+}
+
+void wait_for_copies(const Program& program) {
+  if (program.waits_for_copies) wait_for_order(program, control::FromSupervisor::filled);
 }
 
 namespace {
@@ -463,25 +464,9 @@ void run_command(Program& program) {
 
 void run_init(const Start& start) {
   Program& program = map_program(start);
-  drop_supervisor_ends(program);
-  die_with_supervisor(program);
-  // These steps need no ids; meanwhile the supervisor writes the id maps.
-  join_groups(program);
-  limit_cpus(program);
-  name_host(program);
-  make_network(program);
-  wait_for_order(program, control::FromSupervisor::go);  // meeting point 2
-  take_identity(program);
-  wipe_arguments(program);
-  refuse_dumps(program);
-  die_with_supervisor(program);
-  build_root(program);
-  open_terminal(program);
-  hand_over_descriptors(program);
-  wait_for_network(program);
-  if (program.waits_for_copies) wait_for_order(program, control::FromSupervisor::filled);
-  if (program.role == Role::holder) serve_calls(program);
-  run_command(program);
+  const StageTables& tables = tables_of(program.tier);
+  walk(program.role == Role::holder ? tables.holder : tables.run, program);
+  ::_exit(125);  // the last stage does not return
 }
 
 }  // namespace sbx::child

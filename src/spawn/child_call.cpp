@@ -6,6 +6,7 @@
 
 #include "base/control.hpp"
 #include "spawn/child_calls.hpp"
+#include "spawn/child_stages.hpp"
 
 namespace sbx::child {
 namespace {
@@ -13,31 +14,12 @@ namespace {
 /// From here on; what is below belongs to the program's streams and to what it is given.
 constexpr int kFirstOwn = 3 + static_cast<int>(control::kMostKept);
 
-/// Where memory runs out, the kernel ends a call before the holder, with which every call would
-/// end; it may be files of ended calls that fill the memory. The program can lower its own score,
-/// but not this process's. Only a dumpable process owns its files in /proc; nobody in the sandbox
-/// sees this one.
-void come_before_holder() {
-  (void)::prctl(PR_SET_DUMPABLE, 1);
-  const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  (void)!::write(score, "500", 3);
-  ::close(score);
-}
-
 /// Moves a descriptor out of the way of those that the program is given; -1 if it can't be moved.
 int move_up(int fd) {
   if (fd >= kFirstOwn) return fd;
   const long moved = call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, kFirstOwn);
   ::close(fd);
   return static_cast<int>(moved);
-}
-
-/// A process that holds the last reference to a mount namespace waits for an RCU grace period (0.3
-/// ms) when it exits, before its parent hears of it. So the supervisor takes a reference, and gives
-/// it up when it has answered.
-void hold_mounts(Program& program) {
-  const long space = ::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-  program.mount_space = move_up(static_cast<int>(must(program, Stage::descriptors, 1, space)));
 }
 
 /// Gives descriptors the numbers that the program knows them by. `from` is the index of the first
@@ -87,9 +69,51 @@ Program& await_program(const Program& mounts) {
 
 }  // namespace
 
+/// Where memory runs out, the kernel ends a call before the holder, with which every call would
+/// end; it may be files of ended calls that fill the memory. The program can lower its own score,
+/// but not this process's. Only a dumpable process owns its files in /proc; nobody in the sandbox
+/// sees this one.
+void come_before_holder(const Program&) {
+  (void)::prctl(PR_SET_DUMPABLE, 1);
+  const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  (void)!::write(score, "500", 3);
+  ::close(score);
+}
+
+/// Itself, not the holder, so that this is the first message whatever the two do at the same time.
+void report_call(const Program& program) {
+  const int self = static_cast<int>(must(program, Stage::held, 0, call(SYS_pidfd_open, 1, 0)));
+  must(program, Stage::held, 1, send_report(program, {control::FromPid1::call_began, 0}, &self, 1));
+  ::close(self);
+}
+
+void wait_to_be_placed(const Program& program) {
+  if (program.waits) wait_for_go(program);
+}
+
+void keep_processes(Program& program) {
+  if (program.processes < 0) return;
+  program.processes =
+      static_cast<int>(must(program, Stage::descriptors, 2, move_up(program.processes)));
+}
+
+/// A process that holds the last reference to a mount namespace waits for an RCU grace period (0.3
+/// ms) when it exits, before its parent hears of it. So the supervisor takes a reference, and gives
+/// it up when it has answered.
+void hold_mounts(Program& program) {
+  const long space = ::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+  program.mount_space = move_up(static_cast<int>(must(program, Stage::descriptors, 1, space)));
+}
+
+void make_wall_ahead(Program& program) {
+  const int ruleset = make_second_wall(program);
+  if (ruleset < 0) return;
+  program.landlock_ruleset = static_cast<int>(must(program, Stage::landlock, 0, move_up(ruleset)));
+}
+
 /// The supervisor of a call is not an ancestor of its init, which dies with the holder; the end of
 /// the supervisor is end of file on the control socket.
-void run_call(const Start& start, bool waits) {
+void run_call(const Start& start) {
   Start own = start;
   int* const held[] = {&own.block, &own.channels.control, &own.channels.errors};
   for (int* const fd : held) {
@@ -97,29 +121,10 @@ void run_call(const Start& start, bool waits) {
     if (*fd < 0) ::_exit(125);
   }
   Program& mounts = map_program(own);
-  come_before_holder();
-  refuse_dumps(mounts);
-  // Itself, not the holder, so that this is the first message whatever the two do at the same time.
-  const int self = static_cast<int>(must(mounts, Stage::held, 0, call(SYS_pidfd_open, 1, 0)));
-  must(mounts, Stage::held, 1, send_report(mounts, {control::FromPid1::call_began, 0}, &self, 1));
-  ::close(self);
-  die_with_supervisor(mounts);
-  if (waits) wait_for_order(mounts, control::FromSupervisor::go);
-  join_groups(mounts);
-  renew_mounts(mounts);
-  if (mounts.processes >= 0)
-    mounts.processes =
-        static_cast<int>(must(mounts, Stage::descriptors, 2, move_up(mounts.processes)));
-  hold_mounts(mounts);
-  // Its rules are those of the sandbox and of these mounts.
-  if (const int ruleset = make_second_wall(mounts); ruleset >= 0)
-    mounts.landlock_ruleset = static_cast<int>(must(mounts, Stage::landlock, 0, move_up(ruleset)));
-  lower_own_capabilities(mounts);
+  walk(tables_of(mounts.tier).call, mounts);
   Program& program = await_program(mounts);
-  raise_own_capabilities(program);
-  open_terminal(program);
-  hand_over_descriptors(program);
-  run_command(program);
+  walk(tables_of(program.tier).begun, program);
+  ::_exit(125);  // the last stage does not return
 }
 
 }  // namespace sbx::child

@@ -16,6 +16,7 @@
 
 #include "base/resident.hpp"
 #include "spawn/child_calls.hpp"
+#include "spawn/child_stages.hpp"
 
 namespace sbx::child {
 namespace {
@@ -70,8 +71,8 @@ bool receive(int socket, Asked& asked) {
       receive_order(socket, &asked.order, sizeof asked.order, MSG_DONTWAIT, asked.with);
   if (got == 0) return false;
   if (got < 0) return errno == EAGAIN || errno == EINTR;
-  const bool is_call = asked.order.what == control::FromSupervisor::start_call;
-  if (static_cast<std::size_t>(got) != (is_call ? sizeof asked.order : sizeof(control::Order)))
+  const bool starts_call = asked.order.what == control::FromSupervisor::start_call;
+  if (static_cast<std::size_t>(got) != (starts_call ? sizeof asked.order : sizeof(control::Order)))
     asked.order.what = control::FromSupervisor::go;
   return true;
 }
@@ -113,8 +114,9 @@ void forget_holder(const Holder& holder) {
                                  .image = -1,
                                  .kept = 0},
                     .fault = holder.program.fault,
-                    .inits = holder.inits};
-  run_call(start, asked.order.waits);
+                    .inits = holder.inits,
+                    .waits = asked.order.waits};
+  run_call(start);
 }
 
 bool is_complete(const Asked& asked) {

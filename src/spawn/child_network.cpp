@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "spawn/child_calls.hpp"
+#include "spawn/child_stages.hpp"
 
 namespace sbx::child {
 namespace {

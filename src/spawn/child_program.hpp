@@ -11,6 +11,7 @@
 #include "base/control.hpp"
 #include "base/mount_kind.hpp"
 #include "base/socket_request.hpp"
+#include "plan/tier/kind.hpp"
 #include "spawn/handshake.hpp"
 #include "spawn/relative.hpp"
 
@@ -110,6 +111,7 @@ enum class Role : std::uint8_t {
 
 struct Program {
   Role role;
+  TierKind tier;
   // ids and PID 1
   bool change_ids;  ///< the caller has root's privileges: become uid 1000 of the new map
   uid_t uid;
@@ -165,6 +167,7 @@ struct Program {
   int landlock_ruleset;  ///< of a call, made ahead; -1: the payload makes it
   int mount_space;       ///< of a call: its mount namespace
   int listener;          ///< left by the payload in the shared descriptor table
+  bool waits;            ///< Start::waits
   const std::uint64_t*
       inits;  ///< of a call: how many inits of calls there are now; null: it is not a call
 };
@@ -176,25 +179,19 @@ struct Start {
   Channels channels;
   Fault fault;
   const std::uint64_t* inits;  ///< Program::inits
+  bool waits = false;          ///< of a call: for Order go, before it joins its groups
 };
 
 /// The child after clone3: maps its program and runs it. Never returns.
 [[noreturn]] void run_init(const Start& start);
 /// The same for the init of a call, which a holder has cloned: `start` has its mounts, and its
-/// program comes later. `waits`: for Order go, before it does anything.
-[[noreturn]] void run_call(const Start& start, bool waits);
+/// program comes later.
+[[noreturn]] void run_call(const Start& start);
 
 // ---- between the child's own files ----
 
 /// A private copy of the block, with its pointers set.
 Program& map_program(const Start& start);
-void refuse_dumps(const Program& program);
-void die_with_supervisor(const Program& program);
-void join_groups(const Program& program);
-void open_terminal(Program& program);
-void hand_over_descriptors(Program& program);
-/// Starts the command and serves as its init: meeting points 4 and 5.
-[[noreturn]] void run_command(Program& program);
 /// An order (base/control.hpp) and the descriptors that came with it.
 struct Received {
   int fds[control::kMostCallDescriptors];
@@ -202,23 +199,11 @@ struct Received {
 };
 /// Receives one message of up to `size` bytes; its length, 0 at end of file, -1 with errno.
 long receive_order(int socket, void* order, std::size_t size, int flags, Received& received);
-/// Creates the part of the network that is made inside: meeting point 2a.
-void make_network(const Program& program);
-/// Returns when the gateway is ready.
-void wait_for_network(const Program& program);
 /// Sends a report with up to kMostReported descriptors.
 inline constexpr std::size_t kMostReported = kMostRequests + 4;
 long send_report(const Program& program, control::Report report, const int* fds, std::size_t count);
 /// Waits for the supervisor's next order; ends PID 1 if it is not `expected`.
 void wait_for_order(const Program& program, control::FromSupervisor expected);
-/// Builds the root and enters it: meeting point 3.
-void build_root(Program& program);
-/// For a call: mounts what each PID namespace needs for itself over the held sandbox's: /proc with
-/// its masks, /dev/pts.
-void renew_mounts(Program& program);
-/// A holder after its root stands: makes calls until the supervisor is gone. Keeps only
-/// `program.channels.control` open.
-[[noreturn]] void serve_calls(Program& program);
 /// Makes all permitted capabilities effective, or none.
 void raise_own_capabilities(const Program& program);
 void lower_own_capabilities(const Program& program);

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "spawn/child_builder.hpp"
+#include "spawn/child_stages.hpp"
 
 namespace sbx::child {
 namespace {

@@ -212,6 +212,7 @@ void pack_disk(Block& block, Placed<Program> program, const plan::Plan& plan,
 
 void pack_facts(Program& program, const plan::Plan& plan, const PackRequest& request) {
   program.role = request.role;
+  program.tier = plan.tier;
   program.change_ids = plan.identity.privileged;
   program.uid = plan.identity.uid;
   program.gid = plan.identity.gid;

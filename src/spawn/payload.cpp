@@ -12,6 +12,7 @@
 
 #include "base/control.hpp"
 #include "spawn/child_calls.hpp"
+#include "spawn/child_stages.hpp"
 #include "spawn/landlock.hpp"
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV  // Linux 5.19; Debian 12's headers have it
@@ -34,6 +35,8 @@ void handle_by(int signal, unsigned long handler) {
       .handler = handler, .flags = 0, .restorer = nullptr, .mask = 0};  // the kernel's sigaction
   (void)call(SYS_rt_sigaction, signal, &action, nullptr, sizeof action.mask);
 }
+
+}  // namespace
 
 /// Leaves the caller's process group. The supervisor handles signals sent to that group so far
 /// (Ctrl-C at a terminal). Ignoring a signal discards pending instances; otherwise they would kill
@@ -71,8 +74,6 @@ void enter_working_directory(const Program& program) {
   must(program, Stage::working_directory, 0, ::chdir(program.working_directory));
 }
 
-}  // namespace
-
 void empty_bounding_set(const Program& program) {
   if (!enter(program, Stage::bounding_set)) return;
   (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -87,8 +88,6 @@ void empty_bounding_set(const Program& program) {
   if (errno != EINVAL || capability == 0)
     give_up(program, Stage::bounding_set, static_cast<std::size_t>(capability), errno);
 }
-
-namespace {
 
 void drop_privileges(const Program& program) {
   empty_bounding_set(program);
@@ -118,8 +117,6 @@ void set_limits(const Program& program) {
   }
 }
 
-}  // namespace
-
 int make_second_wall(const Program& program) {
   if (program.landlock_abi == 0 || !enter(program, Stage::landlock)) return -1;
   landlock::Ruleset attributes{};
@@ -145,8 +142,6 @@ int make_second_wall(const Program& program) {
   return ruleset;
 }
 
-namespace {
-
 /// Only in the payload: if PID 1 were in the same Landlock domain, the scope would not stop
 /// kill(1).
 void raise_second_wall(const Program& program) {
@@ -156,6 +151,8 @@ void raise_second_wall(const Program& program) {
   must(program, Stage::landlock, 0, call(SYS_landlock_restrict_self, ruleset, 0U));
   ::close(ruleset);
 }
+
+namespace {
 
 /// The last step before "ready": from here on only write, execve and exit_group are sure to be
 /// allowed.
@@ -174,9 +171,17 @@ void install_filter(Program& program) {
   if (program.notifies) program.listener = static_cast<int>(listener);
 }
 
+/// Returns only on failure, with errno.
+void execute(const Program& program, const Text& path, const Words& words) {
+  (void)call(SYS_execve, path.get(), words.table.get(), program.envp.table.get(),
+             control::kOwnExec);
+}
+
+}  // namespace
+
 /// Signals that sbx or its caller ignored (SIGPIPE, SIGHUP under nohup) would stay ignored across
 /// execve, signal(7).
-void reset_signals() {
+void reset_signals(const Program&) {
   constexpr int kLastSignal = 64;
   constexpr unsigned long kDefault = 0;  // SIG_DFL
   for (int signal = 1; signal <= kLastSignal; ++signal)
@@ -186,24 +191,7 @@ void reset_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-/// Returns only on failure, with errno.
-void execute(const Program& program, const Text& path, const Words& words) {
-  (void)call(SYS_execve, path.get(), words.table.get(), program.envp.table.get(),
-             control::kOwnExec);
-}
-
-}  // namespace
-
-int run_payload(void* argument) {
-  Program& program = *static_cast<Program*>(argument);
-  own_session(program);
-  connect_streams(program);
-  mark_descriptors(program);
-  enter_working_directory(program);
-  drop_privileges(program);
-  set_limits(program);
-  raise_second_wall(program);
-  reset_signals();
+void execute_program(Program& program) {
   if (!enter(program, Stage::exec)) ::_exit(125);
   install_filter(program);
 
@@ -223,6 +211,12 @@ int run_payload(void* argument) {
   }
   execute(program, program.executable, program.argv);
   give_up(program, Stage::exec, 0, errno);
+}
+
+int run_payload(void* argument) {
+  Program& program = *static_cast<Program*>(argument);
+  walk(tables_of(program.tier).payload, program);
+  return 125;  // the last stage does not return
 }
 
 }  // namespace sbx::child

@@ -48,10 +48,29 @@ Result<Channels> make_channels() {
                   std::move(child_errors), std::move(self)};
 }
 
+std::uint64_t flag_of(plan::Namespace space) {
+  switch (space) {
+    case plan::Namespace::user:
+      return CLONE_NEWUSER;
+    case plan::Namespace::mount:
+      return CLONE_NEWNS;
+    case plan::Namespace::pid:
+      return CLONE_NEWPID;
+    case plan::Namespace::net:
+      return CLONE_NEWNET;
+    case plan::Namespace::ipc:
+      return CLONE_NEWIPC;
+    case plan::Namespace::uts:
+      return CLONE_NEWUTS;
+    case plan::Namespace::cgroup:
+      return CLONE_NEWCGROUP;
+  }
+  return 0;
+}
+
 std::uint64_t namespace_flags(const plan::Plan& plan) {
-  std::uint64_t flags =
-      CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
-  if (plan.network.own_namespace) flags |= CLONE_NEWNET;
+  std::uint64_t flags = 0;
+  for (const plan::Namespace space : plan.namespaces) flags |= flag_of(space);
   return flags;
 }
 
@@ -153,28 +172,65 @@ Result<ReceivedNetwork> receive_network(int control, const NetworkRequest& reque
   return network;
 }
 
-/// What PID 1 sends, in the order in which it does; `call` comes from the holder.
+/// What PID 1 sends; `call` comes from the holder.
 enum class Expected : std::uint8_t { call, network, copies, progress, descriptors, listener };
 
-std::vector<Expected> messages_of(const SpawnRequest& request) {
-  const bool requests =
-      !request.network.gateway && (request.network.space || !request.network.sockets.empty());
-  std::vector<Expected> messages;
-  if (request.role == child::Role::call)
-    return request.plan.filter.notifies
-               ? std::vector{Expected::call, Expected::progress, Expected::descriptors,
-                             Expected::listener}
-               : std::vector{Expected::call, Expected::progress, Expected::descriptors};
-  if (request.network.gateway) messages.push_back(Expected::network);
-  if (request.disk.fill) {
-    if (requests) messages.push_back(Expected::network);
-    messages.push_back(Expected::copies);
+struct Awaited {
+  Expected what;
+  bool (*comes)(const SpawnRequest&);
+};
+
+bool always(const SpawnRequest&) {
+  return true;
+}
+bool has_gateway(const SpawnRequest& request) {
+  return request.network.gateway;
+}
+bool hands_sockets(const SpawnRequest& request) {
+  return !request.network.gateway && (request.network.space || !request.network.sockets.empty());
+}
+bool is_filled(const SpawnRequest& request) {
+  return static_cast<bool>(request.disk.fill);
+}
+bool notifies(const SpawnRequest& request) {
+  return request.plan.filter.notifies;
+}
+
+/// In the order in which they are read. Who fills copies takes the descriptors with them.
+constexpr Awaited kOfRun[] = {
+    {Expected::network, has_gateway},
+    {Expected::network, [](const auto& of) { return hands_sockets(of) && is_filled(of); }},
+    {Expected::copies, is_filled},
+    {Expected::progress, always},
+    {Expected::network, [](const auto& of) { return hands_sockets(of) && !is_filled(of); }},
+    {Expected::descriptors, [](const auto& of) { return !is_filled(of); }},
+    {Expected::listener, notifies},
+};
+/// Without a command there is no listener.
+constexpr std::span kOfHolder = std::span(kOfRun).first(std::size(kOfRun) - 1);
+constexpr Awaited kOfCall[] = {
+    {Expected::call, always},
+    {Expected::progress, always},
+    {Expected::descriptors, always},
+    {Expected::listener, notifies},
+};
+
+std::span<const Awaited> table_of(child::Role role) {
+  switch (role) {
+    case child::Role::run:
+      return kOfRun;
+    case child::Role::holder:
+      return kOfHolder;
+    case child::Role::call:
+      return kOfCall;
   }
-  messages.push_back(Expected::progress);
-  if (requests && !request.disk.fill) messages.push_back(Expected::network);
-  if (!request.disk.fill) messages.push_back(Expected::descriptors);
-  if (request.plan.filter.notifies && request.role == child::Role::run)
-    messages.push_back(Expected::listener);
+  return {};
+}
+
+std::vector<Expected> messages_of(const SpawnRequest& request) {
+  std::vector<Expected> messages;
+  for (const Awaited& each : table_of(request.role))
+    if (each.comes(request)) messages.push_back(each.what);
   return messages;
 }
 

@@ -49,7 +49,7 @@ FENCES = [
 CHILD_SOURCES = re.compile(r"^spawn/(child\w*|payload)\.(cpp|hpp)$")
 CHILD_STANDARD = {"array", "cerrno", "climits", "csignal", "cstddef", "cstdint", "cstring", "algorithm", "initializer_list", "iterator",
                   "type_traits"}
-CHILD_OWN = re.compile(r"^(spawn/(child\w*|payload|landlock|handshake|relative|faults)\.hpp|base/(control|mount_kind|private_disk|resident|socket_request)\.hpp)$")
+CHILD_OWN = re.compile(r"^(spawn/(child\w*|payload|landlock|handshake|relative|faults)\.hpp|base/(control|mount_kind|private_disk|resident|socket_request)\.hpp|plan/tier/kind\.hpp)$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 
