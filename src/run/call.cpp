@@ -109,7 +109,6 @@ class Call {
   [[nodiscard]] supervise::Settings settings() {
     const plan::Plan& plan = *answer_.plan;
     supervise::Settings settings = settings_of(plan, {.capture = request_.capture});
-    settings.in_session = true;
     settings.disk_in_directory = false;  // the session watches it
     if (plan.explain) std::ranges::move(sought_->notes(), std::back_inserter(settings.notes));
     if (plan.network.notes_connect()) {
@@ -205,16 +204,12 @@ class Call {
   Result<Outcome> supervise(const supervise::Settings& settings, const spawn::Sandbox& sandbox,
                             const supervise::SignalScope& signals, supervise::Streams streams) {
     EventLoop loop = SBX_TRY(EventLoop::make());
+    supervise::CallTree tree(handles_of(sandbox, ties_.group));
     const supervise::Watched watched{
-        .is_call = true,
-        .pid = sandbox.pid,
-        .pid1 = sandbox.pid1.get(),
-        .control = sandbox.control.get(),
+        .tree = tree,
         .listener = sandbox.listener.get(),
         .scratch = held_.plan().disk_in_directory ? -1 : held_.sandbox().scratch.get(),
-        .processes = sandbox.processes.get(),
-        .terminal = sandbox.terminal.get(),
-        .group = ties_.group};
+        .terminal = sandbox.terminal.get()};
     supervise::Supervisor supervisor(loop, settings, watched,
                                      {.streams = std::move(streams), .events = request_.events},
                                      {.signals = &signals,

@@ -29,16 +29,9 @@ Budgets with_inits(Budgets budgets, std::uint64_t calls) {
   return budgets;
 }
 
-void kill_and_reap(const spawn::Sandbox& sandbox) {
-  if (!sandbox.pid1.valid()) return;
-  process::kill(sandbox.pid1.get());
-  process::reap(sandbox.pid1.get());
-}
-
 /// A session's own budgets: calls have those of time and output.
 supervise::Settings settings_of_all(const plan::Plan& plan, Milliseconds cpu_time) {
   supervise::Settings settings = settings_of(plan, {});
-  settings.holds_calls = true;
   settings.budgets.wall_time = {};
   settings.budgets.cpu_time = cpu_time;
   return settings;
@@ -61,7 +54,9 @@ HeldSandbox::~HeldSandbox() {
 }
 
 void HeldSandbox::end() {
-  kill_and_reap(sandbox_);
+  if (!tree_) return;
+  tree_->kill();
+  (void)tree_->reap();
 }
 
 uid_t HeldSandbox::owner() const {
@@ -117,6 +112,7 @@ Status HeldSandbox::build(ArgumentArea arguments) {
                                .role = child::Role::holder});
   if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan_, group_.get()));
   sandbox_ = std::move(*spawned);
+  tree_.emplace(handles_of(sandbox_, group_.get()));
   plan_.degraded.insert(plan_.degraded.end(), sandbox_.degraded.begin(), sandbox_.degraded.end());
   disk_.tell(plan_.degraded);
   std::ranges::copy(growth_->degraded(), std::back_inserter(plan_.degraded));
@@ -126,17 +122,12 @@ Status HeldSandbox::build(ArgumentArea arguments) {
 
 Status HeldSandbox::attach(EventLoop& loop, Hooks hooks) {
   loop_ = &loop;
-  SBX_TRY(loop.watch(sandbox_.pid1.get(), EPOLLIN, [this, ended = hooks.ended](std::uint32_t) {
-    loop_->forget(sandbox_.pid1.get());
-    ended();
-  }));
+  SBX_TRY(tree_->watch(loop, hooks.ended));
   SBX_TRY(network_.attach(loop, hooks.refused));
   budgets_ = std::make_unique<supervise::BudgetWatch>(
       loop, settings_,
-      supervise::BudgetWatch::Sandbox{.pid = sandbox_.pid,
+      supervise::BudgetWatch::Sandbox{.tree = *tree_,
                                       .scratch = sandbox_.scratch.get(),
-                                      .processes = sandbox_.processes.get(),
-                                      .group = group_.get(),
                                       .growth = &*growth_,
                                       .entries = entries_.get(),
                                       .sockets = network_.sockets()},
@@ -147,6 +138,7 @@ Status HeldSandbox::attach(EventLoop& loop, Hooks hooks) {
 void HeldSandbox::detach() {
   if (loop_ == nullptr) return;
   network_.detach();
+  tree_->leave();
   loop_ = nullptr;
 }
 
@@ -243,82 +235,12 @@ Result<workspace::Copy> HeldSandbox::copy() const {
   return copy;
 }
 
-namespace {
-
-constexpr std::uint64_t kStopsWithin = 5'000'000;  // microseconds
-
-/// A hook for tests: calls do not stop, which no program can bring about, or stay stopped until the
-/// test opens a FIFO.
-bool is_told_not_to_stop() {
-#ifdef SBX_FAULTS
-  if (const char* const gate = std::getenv("SBX_TEST_CALLS_STAY_STOPPED"))
-    (void)UniqueFd(::open(gate, O_WRONLY | O_CLOEXEC));
-  return std::getenv("SBX_TEST_CALLS_DO_NOT_STOP") != nullptr;
-#else
-  return false;
-#endif
-}
-
-/// The calls go on writing, so files can be half-written: nothing is read.
-std::unexpected<Error> not_stopped() {
-  return fail(
-      Error{.kind = ErrorKind::host,
-            .code = "calls-not-stopped",
-            .message = "the session's calls did not stop within 5 s, for its files to be read",
-            .errno_value = 0,
-            .hint = "try again, or end the call that the kernel holds up: sbx session calls"});
-}
-
-/// Field 3 of proc_pid_stat(5): 'T' for stopped, 'R' for running; 0 if it has ended.
-char state_of(const supervise::ProcessList& processes,
-              const supervise::ProcessList::Process& process) {
-  std::array<char, 512> room;
-  const std::string_view text =
-      supervise::read_small(processes.proc(), process.directory + "/stat", room);
-  const std::size_t end = text.rfind(')');
-  return end == std::string_view::npos || end + 2 >= text.size() ? '\0' : text[end + 2];
-}
-
-/// A process in vfork(2) stays in 'D' while its child is stopped: it counts as stopped.
-bool has_stopped(char state) {
-  return state == 'T' || state == 't' || state == 'D' || state == 'Z' || state == 'X' ||
-         state == '\0';
-}
-
-}  // namespace
-
 Status HeldSandbox::stop_calls() {
-  const std::uint64_t until = sys::now_microseconds() + kStopsWithin;
-  is_frozen_ = group_ != nullptr && group_->freeze(true);
-  if (is_frozen_) {
-    while (!group_->is_frozen() && sys::now_microseconds() < until) sys::sleep_1ms();
-    if (!group_->is_frozen() || is_told_not_to_stop()) return not_stopped();
-    return {};
-  }
-  supervise::ProcessList processes(sandbox_.pid, sandbox_.processes.get());
-  processes.refresh();
-  were_stopped_.clear();
-  // kill(2) takes the host's numbers only.
-  for (const auto& process : processes.all())
-    if (processes.is_of_host() && state_of(processes, process) == 'T')
-      were_stopped_.push_back(process.number);
-  SBX_TRY(spawn::stop_calls(sandbox_.control.get()));
-  bool all = false;
-  while (!all && sys::now_microseconds() < until) {
-    processes.refresh();
-    all = std::ranges::all_of(processes.all(), [&](const auto& process) {
-      return has_stopped(state_of(processes, process));
-    });
-    if (!all) sys::sleep_1ms();
-  }
-  if (!all || is_told_not_to_stop()) return not_stopped();
-  return {};
+  return tree_->stop_and_wait();
 }
 
 void HeldSandbox::continue_calls() {
-  if (is_frozen_) return (void)group_->freeze(false);
-  (void)spawn::continue_calls(sandbox_.control.get());  // it fails only where all have ended
-  for (const pid_t process : were_stopped_) (void)::kill(process, SIGSTOP);
+  tree_->wake_all();
 }
 
 }  // namespace sbx::run

@@ -21,6 +21,7 @@
 #include "supervise/meters/budget_watch.hpp"
 #include "supervise/meters/entry_meter.hpp"
 #include "supervise/meters/growth_meter.hpp"
+#include "supervise/tree.hpp"
 #include "workspace/copy.hpp"
 #include "workspace/placeholders.hpp"
 
@@ -124,11 +125,10 @@ class HeldSandbox {
   std::unique_ptr<supervise::EntryMeter> entries_;
   std::optional<supervise::GrowthMeter> growth_;
   spawn::Sandbox sandbox_;
+  std::optional<supervise::HeldTree> tree_;  ///< from when it stands
   supervise::Settings settings_;
   std::unique_ptr<supervise::BudgetWatch> budgets_;
   EventLoop* loop_ = nullptr;
-  bool is_frozen_ = false;
-  std::vector<pid_t> were_stopped_;  ///< before stop_calls()
 };
 
 }  // namespace sbx::run

@@ -46,17 +46,13 @@ class Stamps {
   std::vector<Stamp> stamps_;
 };
 
-supervise::Watched watch(const spawn::Sandbox& sandbox, cgroup::Group* group,
+supervise::Watched watch(supervise::Tree& tree, const spawn::Sandbox& sandbox,
                          supervise::GrowthMeter& growth, supervise::EntryMeter& entries,
                          const RunNetwork& network) {
-  return {.pid = sandbox.pid,
-          .pid1 = sandbox.pid1.get(),
-          .control = sandbox.control.get(),
+  return {.tree = tree,
           .listener = sandbox.listener.get(),
           .scratch = sandbox.scratch.get(),
-          .processes = sandbox.processes.get(),
           .terminal = sandbox.terminal.get(),
-          .group = group,
           .growth = &growth,
           .entries = &entries,
           .sockets = network.sockets()};
@@ -151,8 +147,9 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
   std::optional<Announcement> announcement;  // created after the clone: not inherited
   if (!options.id.empty()) list_in(settings, announcement.emplace(options.id, options.policy));
+  supervise::Tree tree(handles_of(sandbox, options.group));
   Outcome outcome = SBX_TRY(
-      supervise::supervise(settings, watch(sandbox, options.group, growth, entries, network),
+      supervise::supervise(settings, watch(tree, sandbox, growth, entries, network),
                            {.streams = std::move(streams.supervisor), .events = options.events},
                            {.signals = &signals,
                             .cancel = options.cancel,

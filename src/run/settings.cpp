@@ -89,6 +89,14 @@ spawn::Placement placement_in(const cgroup::Group* group) {
   return {.directory = group->directory(), .joins = group->joins()};
 }
 
+supervise::Tree::Handles handles_of(const spawn::Sandbox& sandbox, TreeCounters* group) {
+  return {.pid = sandbox.pid,
+          .pid1 = sandbox.pid1.get(),
+          .control = sandbox.control.get(),
+          .processes = sandbox.processes.get(),
+          .group = group};
+}
+
 std::vector<std::string> live_directories(const plan::Plan& plan) {
   std::vector<std::string> directories;
   for (const plan::LiveDirectory& directory : plan.live) directories.push_back(directory.source);

@@ -5,6 +5,7 @@
 #include "spawn/spawn.hpp"
 #include "supervise/settings.hpp"
 #include "supervise/streams/streams.hpp"
+#include "supervise/tree.hpp"
 
 /// plan, cgroup, spawn and supervise don't know each other: what one decides, in the terms of
 /// another.
@@ -26,6 +27,9 @@ struct Telling {
 [[nodiscard]] bool memory_is_polled(const plan::Plan& plan, const cgroup::Group* group);
 /// How PID 1 enters its control group; `group` may be null.
 [[nodiscard]] spawn::Placement placement_in(const cgroup::Group* group);
+/// What its supervisor needs of a sandbox or call that runs; `group` may be null.
+[[nodiscard]] supervise::Tree::Handles handles_of(const spawn::Sandbox& sandbox,
+                                                  TreeCounters* group);
 /// Sources of the plan's live grants.
 [[nodiscard]] std::vector<std::string> live_directories(const plan::Plan& plan);
 /// If the memory budget is too small for the sandbox itself, the run ends before the command

@@ -24,13 +24,6 @@ Error session_gone() {
   return {.kind = ErrorKind::host, .code = "session-gone", .message = "the session has ended"};
 }
 
-Status order_holder(int holder, control::FromSupervisor what) {
-  const control::Order order{.what = what, .value = 0};
-  if (::send(holder, &order, sizeof order, MSG_NOSIGNAL) != sizeof order)
-    return fail(sys::send_failure(session_gone()));
-  return {};
-}
-
 }  // namespace
 
 bool WaitingInit::lives() const {
@@ -78,20 +71,6 @@ Result<WaitingInit> make_waiting_init(const plan::Plan& plan, int holder,
   SBX_TRY(placement.move(process::number(init.pidfd.get())));
   SBX_TRY(send_order(init.control.get(), control::FromSupervisor::go));
   return init;
-}
-
-Status stop_calls(int holder) {
-  SBX_TRY(order_holder(holder, control::FromSupervisor::stop_all));
-  control::Report report{};
-  ssize_t got = 0;
-  do got = ::recv(holder, &report, sizeof report, 0);
-  while (got < 0 && errno == EINTR);
-  if (got != sizeof report) return fail(session_gone());
-  return {};
-}
-
-Status continue_calls(int holder) {
-  return order_holder(holder, control::FromSupervisor::continue_all);
 }
 
 }  // namespace sbx::spawn

@@ -5,8 +5,7 @@
 #include "plan/plan.hpp"
 #include "spawn/placement.hpp"
 
-/// What is asked of a holder, PID 1 of a held sandbox, over its control socket: inits for calls,
-/// and to stop them all.
+/// What is asked of a holder, PID 1 of a held sandbox, over its control socket: inits for calls.
 namespace sbx::spawn {
 
 /// The init of a call that waits for its program, in a control group and with its mounts. It ends
@@ -27,11 +26,5 @@ struct WaitingInit {
                                                     const Placement& placement);
 /// The first message of a call's init: its pidfd. Waits for it. Errors: host.
 [[nodiscard]] Result<UniqueFd> take_init(int control);
-
-/// Stops every process of a held sandbox but its holder, or wakes them. Returns when the holder has
-/// sent the signals: a process in the middle of a system call stops when that is over. Errors: host
-/// (the sandbox is gone).
-[[nodiscard]] Status stop_calls(int holder);
-[[nodiscard]] Status continue_calls(int holder);
 
 }  // namespace sbx::spawn

@@ -110,11 +110,6 @@ void take_descriptors(Sandbox& sandbox, ReceivedReport received) {
       *places[i] = std::move(*next++);
 }
 
-void kill_and_reap(const Clone& clone) {
-  process::kill(clone.pidfd.get());
-  process::reap(clone.pidfd.get());
-}
-
 /// Enters a stage of the parent: false if a test skips it, an error if a test makes it fail.
 Result<bool> passes(const child::Fault& fault, Stage stage) {
   if (!fault.set || fault.stage != stage) return true;
@@ -284,10 +279,10 @@ class Spawning::Build {
       : request_(std::move(request)), fault_(fault), messages_(messages_of(request_)) {}
   ~Build() {
     if (clone_.pid <= 0) return;
-    if (request_.role == child::Role::call)
-      process::kill(clone_.pidfd.get());  // the holder reaps
-    else
-      kill_and_reap(clone_);
+    // Supervision has not begun, so there is no supervise::Tree yet. Of a call's init the holder
+    // collects the end: ECHILD.
+    process::kill(clone_.pidfd.get());
+    process::reap(clone_.pidfd.get());
   }
   Build(const Build&) = delete;
   Build& operator=(const Build&) = delete;

@@ -16,7 +16,6 @@
 
 #include "base/control.hpp"
 #include "base/event_loop.hpp"
-#include "base/process.hpp"
 #include "base/resident.hpp"
 #include "base/sys.hpp"
 #include "supervise/foreground.hpp"
@@ -45,11 +44,6 @@ constexpr auto kStopAnswer = 1s;
 constexpr auto kFreezeLook = 1ms;
 constexpr auto kSettled = 50ms;  ///< a short run skips the cost of giving memory back
 
-std::uint64_t microseconds_of(const timeval& time) {
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
-         static_cast<std::uint64_t>(time.tv_usec);
-}
-
 UniqueFd duplicate(int fd) {
   return UniqueFd(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 3));
 }
@@ -68,7 +62,7 @@ class Supervisor::Impl {
     measured_.by_session = true;
     decide_and_kill(OverBudget{budget});
   }
-  void order(FromSupervisor what, int value = 0);
+  void order(FromSupervisor what, int value = 0) { (void)tree_.order(what, value); }
   void cancel(int signal);
   void decide_and_kill(const Verdict& verdict);
   std::vector<Denial> take_denials() { return notifier_.take(); }
@@ -89,6 +83,7 @@ class Supervisor::Impl {
   OutputRelay::Options output_options(const char* name, Bytes cap);
 
   void read_control();
+  void control_ended();
   void handle_signals();
   void stop_all();
   void await_freeze(std::uint64_t until);
@@ -100,7 +95,6 @@ class Supervisor::Impl {
   bool decide(Verdict verdict);
   void kill();
   void pid1_ended();
-  void call_vanished();
   void reaped(const control::Used& used);
   void note_resident(long largest_kib);
   void note_left_running(const control::Report& report);
@@ -115,6 +109,7 @@ class Supervisor::Impl {
   EventLoop& loop_;
   const Settings& settings_;
   const Watched& sandbox_;
+  Tree& tree_;
   Sinks sinks_;
   const Cancellation cancellation_;
   const std::uint64_t started_;
@@ -137,7 +132,6 @@ class Supervisor::Impl {
   bool may_send_ = false;  ///< the program has ended by itself: what it sent is passed on
   bool has_left_ = false;
   bool stopping_ = false;
-  bool frozen_ = false;
   std::uint64_t ended_ = 0;
   std::vector<std::string> notes_;
   std::vector<UniqueFd> readers_;  ///< of cancellation_.readers, those that are there
@@ -148,6 +142,7 @@ Supervisor::Impl::Impl(EventLoop& loop, const Settings& settings, const Watched&
     : loop_(loop),
       settings_(settings),
       sandbox_(sandbox),
+      tree_(sandbox.tree),
       sinks_(std::move(sinks)),
       cancellation_(std::move(cancellation)),
       started_(sys::now_microseconds()),
@@ -164,10 +159,8 @@ Supervisor::Impl::Impl(EventLoop& loop, const Settings& settings, const Watched&
                              : std::function<void(const std::string&)>(),
                  .events = sinks_.events}),
       budgets_(loop_, settings,
-               {.pid = sandbox.pid,
+               {.tree = sandbox.tree,
                 .scratch = sandbox.scratch,
-                .processes = sandbox.processes,
-                .group = sandbox.group,
                 .growth = sandbox.growth,
                 .entries = sandbox.entries,
                 .sockets = sandbox.sockets},
@@ -193,10 +186,8 @@ Status Supervisor::Impl::watch_everything() {
   // First, because a denied call waits for its answer: nothing else may be waited for before.
   SBX_TRY(notifier_.start());
   if (settings_.attach) SBX_TRY(settings_.attach(loop_));
-  // The holder tells the end of a call, on `control`.
-  if (!sandbox_.is_call)
-    SBX_TRY(loop_.watch(sandbox_.pid1, EPOLLIN, [this](std::uint32_t) { pid1_ended(); }));
-  SBX_TRY(loop_.watch(sandbox_.control, EPOLLIN, [this](std::uint32_t) { read_control(); }));
+  SBX_TRY(tree_.watch(loop_, [this] { pid1_ended(); }));
+  SBX_TRY(loop_.watch(tree_.handles().control, EPOLLIN, [this](std::uint32_t) { read_control(); }));
   if (const SignalScope* const signals = cancellation_.signals)
     SBX_TRY(loop_.watch(signals->fd(), EPOLLIN, [this](std::uint32_t) { handle_signals(); }));
   SBX_TRY(watch_callers());
@@ -266,22 +257,12 @@ void Supervisor::Impl::start_timers() {
   });
 }
 
-void Supervisor::Impl::order(FromSupervisor what, int value) {
-  const control::Order message{.what = what, .value = value};
-  // Fails only if PID 1 is dead, which its pidfd reports.
-  (void)::send(sandbox_.control, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 void Supervisor::Impl::read_control() {
   control::Report report{};
   for (;;) {
-    const ssize_t got = ::recv(sandbox_.control, &report, sizeof report, MSG_DONTWAIT);
+    const ssize_t got = ::recv(tree_.handles().control, &report, sizeof report, MSG_DONTWAIT);
     if (got < 0) return;  // EAGAIN
-    if (got == 0) {
-      loop_.forget(sandbox_.control);
-      if (sandbox_.is_call) call_vanished();
-      return;
-    }
+    if (got == 0) return control_ended();
     if (got != sizeof report) continue;
     if (report.what == FromPid1::call_ended && !reaped_) return reaped(report.used);
     if (report.what == FromPid1::stopped && stopping_) stop_self();
@@ -300,6 +281,12 @@ void Supervisor::Impl::read_control() {
     main_status_ = report.value;
     loop_.after(kInitExit, [this] { kill(); });
   }
+}
+
+void Supervisor::Impl::control_ended() {
+  loop_.forget(tree_.handles().control);
+  const auto used = tree_.lost();
+  if (used && !reaped_) reaped(*used);
 }
 
 void Supervisor::Impl::handle_signals() {
@@ -329,19 +316,15 @@ void Supervisor::Impl::cancel(int signal) {
 
 void Supervisor::Impl::stop_all() {
   stopping_ = true;
-  if (sandbox_.group != nullptr && sandbox_.group->freeze(true)) {
-    frozen_ = true;
-    constexpr auto kLongest = static_cast<std::uint64_t>(microseconds(kStopAnswer).count());
-    return await_freeze(sys::now_microseconds() + kLongest);
-  }
-  order(FromSupervisor::stop_all);
+  constexpr auto kLongest = static_cast<std::uint64_t>(microseconds(kStopAnswer).count());
+  if (tree_.stop()) return await_freeze(sys::now_microseconds() + kLongest);
   loop_.after(kStopAnswer, [this] { stop_self(); });
 }
 
 /// A process in the middle of a system call freezes when that is over.
 void Supervisor::Impl::await_freeze(std::uint64_t until) {
   if (!stopping_) return;
-  if (sandbox_.group->is_frozen() || sys::now_microseconds() >= until) return stop_self();
+  if (tree_.has_stopped() || sys::now_microseconds() >= until) return stop_self();
   loop_.after(kFreezeLook, [this, until] { await_freeze(until); });
 }
 
@@ -349,8 +332,7 @@ void Supervisor::Impl::stop_self() {
   if (!stopping_) return;
   stopping_ = false;
   if (terminal_) terminal_->restore();
-  // The client of a call stops itself; this process, which no shell waits for, can't.
-  if (sandbox_.is_call) return;
+  if (!tree_.takes_supervisor_along()) return;
   if (cancellation_.signals != nullptr) cancellation_.signals->stop_here();
   continue_all();
 }
@@ -358,9 +340,7 @@ void Supervisor::Impl::stop_self() {
 void Supervisor::Impl::continue_all() {
   stopping_ = false;
   if (terminal_) terminal_->make_raw();
-  if (!frozen_) return order(FromSupervisor::continue_all);
-  frozen_ = false;
-  (void)sandbox_.group->freeze(false);  // processes that the program itself stopped stay stopped
+  tree_.wake();
 }
 
 void Supervisor::Impl::wall_time_ended() {
@@ -396,8 +376,7 @@ void Supervisor::Impl::kill() {
   killed_ = true;
   // Later only PID 1's own times are readable: processes that die with it are not added to them.
   if (decided_) budgets_.note_before_kill();
-  process::kill(sandbox_.pid1);
-  if (sandbox_.group != nullptr) (void)sandbox_.group->kill();  // the same, in one operation
+  tree_.kill();
   loop_.after(kUnkillable, [this] {
     if (reaped_) return;
     notes_.emplace_back("a process of the sandbox can't be killed yet (uninterruptible sleep)");
@@ -408,27 +387,12 @@ void Supervisor::Impl::kill() {
   });
 }
 
+/// Where somebody else collects PID 1, its report follows; or `control` is at its end, if the
+/// reporter was killed as well.
 void Supervisor::Impl::pid1_ended() {
-  loop_.forget(sandbox_.pid1);
-  // The holder's report follows, unless the holder was killed as well: then `control` is at its
-  // end.
-  if (sandbox_.is_call) return read_control();
-  siginfo_t info{};
-  rusage times{};
-  // The pidfd is readable when the PID namespace is empty, because init ends last. glibc's waitid
-  // doesn't return the rusage that the system call provides.
-  long answer = 0;
-  do answer = ::syscall(SYS_waitid, P_PIDFD, sandbox_.pid1, &info, WEXITED, &times);
-  while (answer != 0 && errno == EINTR);
-  reaped({.user_microseconds = microseconds_of(times.ru_utime),
-          .system_microseconds = microseconds_of(times.ru_stime),
-          .blocks_written = static_cast<std::uint64_t>(times.ru_oublock),
-          .largest_kib = times.ru_maxrss});
-}
-
-/// The session's sandbox was killed, and this call with it: what its processes used is not known.
-void Supervisor::Impl::call_vanished() {
-  if (!reaped_) reaped({});
+  const auto used = tree_.reap();
+  if (!used) return read_control();
+  reaped(*used);
 }
 
 void Supervisor::Impl::reaped(const control::Used& used) {
@@ -474,7 +438,8 @@ void Supervisor::Impl::note_left_running(const control::Report& report) {
 /// a part only.
 std::optional<std::uint64_t> Supervisor::Impl::memory_peak() const {
   const BudgetsSeen& seen = budgets_.seen();
-  const bool is_counted = sandbox_.group != nullptr && sandbox_.group->limits_memory();
+  const TreeCounters* const group = tree_.handles().group;
+  const bool is_counted = group != nullptr && group->limits_memory();
   const auto own = static_cast<std::uint64_t>(std::max(pid1_peak_kib_, 0L)) * 1024;
   const std::uint64_t peak = std::max(seen.memory_peak, resident_peak_);
   if (peak == 0 || (!is_counted && resident_peak_ == 0 && peak < own)) return std::nullopt;

@@ -11,31 +11,24 @@
 #include "base/event_loop.hpp"
 #include "base/events.hpp"
 #include "base/result.hpp"
-#include "base/tree_counters.hpp"
 #include "supervise/meters/entry_meter.hpp"
 #include "supervise/meters/growth_meter.hpp"
 #include "supervise/settings.hpp"
 #include "supervise/signals.hpp"
 #include "supervise/streams/streams.hpp"
+#include "supervise/tree.hpp"
 
 /// What watches a running sandbox: pidfd, output pipes, timers, signals, notifications, in one
 /// epoll loop and one thread. supervise may not include plan or spawn: it is handed values and
 /// descriptors.
 namespace sbx::supervise {
 
-/// Descriptors of a running sandbox, owned by the caller while supervise() runs.
+/// A running sandbox: its processes and descriptors, owned by the caller while supervise() runs.
 struct Watched {
-  /// A call in a held sandbox: PID 1 is not a child of this process, and the holder reports its end
-  /// on `control`.
-  bool is_call = false;
-  pid_t pid = -1;
-  int pid1 = -1;
-  int control = -1;
+  Tree& tree;
   int listener = -1;
   int scratch = -1;
-  int processes = -1;
   int terminal = -1;
-  TreeCounters* group = nullptr;  ///< the sandbox's control group, if it has one
   GrowthMeter* growth = nullptr;  ///< of live grants in memory, created before the command ran
   EntryMeter* entries = nullptr;  ///< of all live grants, created before the command ran
   SocketDiagnosis sockets;  ///< if memory is polled and the network namespace is the sandbox's own

@@ -56,7 +56,8 @@ std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
   if (!name.empty()) facts += "; largest process: " + name;
   if (seen.memory_in_sockets > settings.budgets.memory.count / 16)
     facts += "; " + describe(Bytes{seen.memory_in_sockets}) + " in sockets";
-  return std::string(settings.in_session ? "the session's memory limit of " : "memory limit of ") +
+  return std::string(seen.memory_is_shared ? "the session's memory limit of "
+                                           : "memory limit of ") +
          describe(settings.budgets.memory) + " reached (" + facts + ")" +
          (settings.memory_is_granted ? ", the limit of the cgroup that sbx runs in" : "");
 }

@@ -244,7 +244,8 @@ struct Fake {
   UniqueFd pidfd;
   UniqueFd notifications;
   UniqueFd terminal;
-  supervise::Watched watched;
+  std::optional<supervise::Tree> tree;
+  std::optional<supervise::Watched> watched;
 };
 
 Result<std::unique_ptr<Fake>> begin_fake(const FakeRun& run) {
@@ -276,12 +277,15 @@ Result<std::unique_ptr<Fake>> begin_fake(const FakeRun& run) {
   if (slave >= 0) ::close(slave);
   if (run.listener) ::close(listener[1]);
   fake->notifications = UniqueFd(run.listener ? receive_fd(listener[0]) : -1);
-  fake->watched = {.pid = init,
-                   .pid1 = fake->pidfd.get(),
-                   .control = fake->control.get(),
-                   .listener = fake->notifications.get(),
-                   .terminal = master};
-  if (run.adjust) run.adjust(fake->watched);
+  supervise::Tree::Handles handles{
+      .pid = init, .pid1 = fake->pidfd.get(), .control = fake->control.get()};
+  int scratch = -1;
+  if (run.adjust) run.adjust(handles, scratch);
+  fake->tree.emplace(handles);
+  fake->watched.emplace(supervise::Watched{.tree = *fake->tree,
+                                           .listener = fake->notifications.get(),
+                                           .scratch = scratch,
+                                           .terminal = master});
   return fake;
 }
 
@@ -298,7 +302,7 @@ Result<std::string> supervise_one(const FakeRun& run) {
   const auto fake = SBX_TRY(begin_fake(run));
   if (run.before_supervising) run.before_supervising();
   return describe_outcome(SBX_TRY(supervise::supervise(
-      run.settings, fake->watched, {.streams = std::move(fake->streams)}, {.signals = &signals})));
+      run.settings, *fake->watched, {.streams = std::move(fake->streams)}, {.signals = &signals})));
 }
 
 std::string supervise_fake(const FakeRun& run) {
@@ -311,9 +315,9 @@ Result<std::array<std::string, 2>> supervise_two(const FakeRun& first, const Fak
   const auto one = SBX_TRY(begin_fake(first));
   const auto two = SBX_TRY(begin_fake(second));
   EventLoop loop = SBX_TRY(EventLoop::make());
-  supervise::Supervisor of_one(loop, first.settings, one->watched,
+  supervise::Supervisor of_one(loop, first.settings, *one->watched,
                                {.streams = std::move(one->streams)}, {});
-  supervise::Supervisor of_two(loop, second.settings, two->watched,
+  supervise::Supervisor of_two(loop, second.settings, *two->watched,
                                {.streams = std::move(two->streams)}, {});
   SBX_TRY(of_one.start());
   SBX_TRY(of_two.start());

@@ -53,7 +53,8 @@ struct FakeRun {
   bool init_stays = false;                   ///< PID 1 reports the end and then doesn't exit
   std::vector<int> not_in_supervisor;        ///< the test's ends of pipes
   std::function<void()> before_supervising;  ///< in the supervisor process
-  std::function<void(supervise::Watched&)> adjust;
+  /// Of what the supervisor has of PID 1, and the private disk.
+  std::function<void(supervise::Tree::Handles&, int& scratch)> adjust;
 };
 
 /// The results of the supervisor process.

@@ -197,7 +197,7 @@ TEST(Verdicts, TheKernelsCpuLimitCountsAsCpuTime) {
   run.settings.budgets.cpu_time = 600ms;
   run.settings.budgets.cpus = 1;
   // Otherwise polling would be first: give it nothing to see.
-  run.adjust = [&](supervise::Watched& watched) { watched.pid = -1; };
+  run.adjust = [](supervise::Tree::Handles& handles, int&) { handles.pid = -1; };
   const std::string verdict = run_to_end(run).verdict;
   EXPECT_EQ(verdict, "over-budget cpu_time");
 }
@@ -241,9 +241,9 @@ TEST(Verdicts, AnEndThatWasReportedBeforeTheDeadlineWins) {
   TestPipe reported;
   FakeRun run{.main = [] { return 5; }};
   run.settings.budgets.wall_time = 1ms;
-  run.adjust = [](supervise::Watched& watched) {
+  run.adjust = [](supervise::Tree::Handles& handles, int&) {
     siginfo_t info{};
-    ::waitid(P_PID, static_cast<id_t>(watched.pid), &info, WEXITED | WNOWAIT);
+    ::waitid(P_PID, static_cast<id_t>(handles.pid), &info, WEXITED | WNOWAIT);
   };
   EXPECT_EQ(run_to_end(run).verdict, "exited 5");
 }
@@ -266,7 +266,7 @@ TEST(Verdicts, AFullScratchIsALimitMetAndTheCommandsStatusStands) {
     return sys::write_all(file.get(), std::string(100'000, 'x')).has_value() ? 0 : 1;
   }};
   run.settings.budgets.disk = Bytes{65536};
-  run.adjust = [&](supervise::Watched& watched) { watched.scratch = scratch.get(); };
+  run.adjust = [&](supervise::Tree::Handles&, int& disk) { disk = scratch.get(); };
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "exited 1");
   EXPECT_EQ(seen.limits, "disk=65536\n");
@@ -276,7 +276,7 @@ TEST(Verdicts, AScratchWithRoomLeftIsNoLimitMet) {
   const UniqueFd scratch = small_tmpfs();
   if (!scratch.valid()) GTEST_SKIP() << "needs the right to mount a tmpfs";
   FakeRun run{.main = [] { return 0; }};
-  run.adjust = [&](supervise::Watched& watched) { watched.scratch = scratch.get(); };
+  run.adjust = [&](supervise::Tree::Handles&, int& disk) { disk = scratch.get(); };
   EXPECT_EQ(run_to_end(run).limits, "");
 }
 

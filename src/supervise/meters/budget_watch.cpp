@@ -82,14 +82,15 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
     : loop_(loop),
       settings_(settings),
       sandbox_(sandbox),
-      group_(sandbox.group),
+      group_(sandbox.tree.handles().group),
       hooks_(std::move(hooks)),
-      processes_(sandbox.pid, sandbox.processes),
-      cpu_(sandbox.pid, processes_),
-      sockets_(sandbox.sockets, sandbox.pid, sandbox.processes),
+      processes_(sandbox.tree.handles().pid, sandbox.tree.handles().processes),
+      cpu_(sandbox.tree.handles().pid, processes_),
+      sockets_(sandbox.sockets, sandbox.tree.handles().pid, sandbox.tree.handles().processes),
       memory_(processes_, settings.disk_in_directory ? -1 : sandbox.scratch, &sockets_),
       disk_(settings.disk_in_directory ? sandbox.scratch : -1),
-      writes_(processes_, settings.holds_calls ? (sandbox.processes >= 0 ? 1 : sandbox.pid) : 0) {
+      writes_(processes_, sandbox.tree.holder()) {
+  seen_.memory_is_shared = sandbox_.tree.shares_budgets();
   if (const auto facts = disk_facts()) disk_at_start_ = used_bytes(*facts);
   // Not what is seen here: a fast program may have filled it by now.
   disk_full_ = Fullness(settings.exhausted_before.blocks);
@@ -106,7 +107,7 @@ Status BudgetWatch::start() {
   if (polls && !processes_.sees_pid1()) return fail(processes_hidden());
   if (group_has_memory())
     SBX_TRY(watch_memory_alarm());
-  else if (settings_.budgets.memory.count > 0 && !settings_.in_session)
+  else if (settings_.budgets.memory.count > 0 && !sandbox_.tree.shares_budgets())
     look_after(kFirstLook, &BudgetWatch::check_memory);
   if (!group_has_processes() && settings_.budgets.processes > 0)
     look_after(kFirstLook, &BudgetWatch::check_processes);
@@ -176,7 +177,7 @@ bool BudgetWatch::memory_killed() const {
 /// A run ends with it. In a session the kernel ended a process that was in no call's group yet; the
 /// next is another.
 void BudgetWatch::answer_memory_kill() {
-  if (settings_.holds_calls) kills_answered_ = group_->memory_kills();
+  if (!sandbox_.tree.ends_with_budget()) kills_answered_ = group_->memory_kills();
   hooks_.spent(Budget::memory);
 }
 

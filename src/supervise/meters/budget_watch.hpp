@@ -21,6 +21,7 @@
 #include "supervise/meters/socket_meter.hpp"
 #include "supervise/meters/write_meter.hpp"
 #include "supervise/settings.hpp"
+#include "supervise/tree.hpp"
 
 namespace sbx::supervise {
 
@@ -40,6 +41,7 @@ struct BudgetsSeen {
   bool outer_kill = false;     ///< polled: the group around sbx counted such a kill meanwhile
   bool memory_over = false;    ///< polled: a look found more than the budget
   bool memory_limit_met = false;  ///< the limit was the sandbox's own
+  bool memory_is_shared = false;  ///< it is the limit of a session, of all its calls
   bool processes_met = false;
   bool disk_met = false;  ///< full; for a directory: the limit is exceeded
   bool disk_files_met = false;
@@ -70,10 +72,8 @@ class Fullness {
 class BudgetWatch {
  public:
   struct Sandbox {
-    pid_t pid = -1;  ///< PID 1
+    const Tree& tree;
     int scratch = -1;
-    int processes = -1;
-    TreeCounters* group = nullptr;
     GrowthMeter* growth = nullptr;
     EntryMeter* entries = nullptr;
     SocketDiagnosis sockets;
@@ -147,7 +147,7 @@ class BudgetWatch {
   [[nodiscard]] bool group_has_processes() const {
     // Calls share a group that has room for their inits, so that RLIMIT_NPROC refuses first, which
     // counts nothing.
-    return group_ != nullptr && group_->limits_processes() && !settings_.in_session;
+    return group_ != nullptr && group_->limits_processes() && !sandbox_.tree.shares_budgets();
   }
   [[nodiscard]] bool grows() const {
     return sandbox_.growth != nullptr && sandbox_.growth->is_needed();

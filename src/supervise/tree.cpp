@@ -1,0 +1,196 @@
+#include "supervise/tree.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "base/message.hpp"
+#include "base/process.hpp"
+#include "base/sys.hpp"
+#include "base/unique_fd.hpp"
+#include "supervise/meters/process_list.hpp"
+#include "supervise/meters/process_tree.hpp"
+
+namespace sbx::supervise {
+namespace {
+
+std::uint64_t microseconds_of(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(time.tv_usec);
+}
+
+}  // namespace
+
+Status Tree::watch(EventLoop& loop, std::function<void()> ended) {
+  loop_ = &loop;
+  // The pidfd is readable when the PID namespace is empty, because init ends last.
+  return loop.watch(handles_.pid1, EPOLLIN, [this, ended = std::move(ended)](std::uint32_t) {
+    leave();
+    ended();
+  });
+}
+
+void Tree::leave() {
+  if (EventLoop* const loop = std::exchange(loop_, nullptr)) loop->forget(handles_.pid1);
+}
+
+std::optional<control::Used> Tree::reap() {
+  leave();
+  siginfo_t info{};
+  rusage times{};
+  // glibc's waitid doesn't return the rusage that the system call provides.
+  long answer = 0;
+  do answer = ::syscall(SYS_waitid, P_PIDFD, handles_.pid1, &info, WEXITED, &times);
+  while (answer != 0 && errno == EINTR);
+  return control::Used{.user_microseconds = microseconds_of(times.ru_utime),
+                       .system_microseconds = microseconds_of(times.ru_stime),
+                       .blocks_written = static_cast<std::uint64_t>(times.ru_oublock),
+                       .largest_kib = times.ru_maxrss};
+}
+
+void Tree::kill() {
+  process::kill(handles_.pid1);
+  if (handles_.group != nullptr) (void)handles_.group->kill();  // the same, in one operation
+}
+
+bool Tree::order(control::FromSupervisor what, int value) const {
+  const control::Order message{.what = what, .value = value};
+  return ::send(handles_.control, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+         sizeof message;
+}
+
+bool Tree::freeze() {
+  frozen_ = handles_.group != nullptr && handles_.group->freeze(true);
+  return frozen_;
+}
+
+bool Tree::stop() {
+  if (!freeze()) (void)order(control::FromSupervisor::stop_all);
+  return frozen_;
+}
+
+void Tree::wake() {
+  const bool thawed = handles_.group != nullptr && handles_.group->freeze(false);
+  const bool was_frozen = std::exchange(frozen_, false);
+  if (!was_frozen || !thawed) (void)order(control::FromSupervisor::continue_all);
+}
+
+Status CallTree::watch(EventLoop&, std::function<void()>) {
+  return {};
+}
+
+void HeldTree::kill() {
+  process::kill(handles().pid1);
+}
+
+pid_t HeldTree::holder() const {
+  return handles().processes >= 0 ? 1 : handles().pid;
+}
+
+namespace {
+
+constexpr std::uint64_t kStopsWithin = 5'000'000;  // microseconds
+
+/// A hook for tests: calls do not stop, which no program can bring about, or stay stopped until the
+/// test opens a FIFO.
+bool is_told_not_to_stop() {
+#ifdef SBX_FAULTS
+  if (const char* const gate = std::getenv("SBX_TEST_CALLS_STAY_STOPPED"))
+    (void)UniqueFd(::open(gate, O_WRONLY | O_CLOEXEC));
+  return std::getenv("SBX_TEST_CALLS_DO_NOT_STOP") != nullptr;
+#else
+  return false;
+#endif
+}
+
+/// The calls go on writing, so files can be half-written: nothing is read.
+std::unexpected<Error> not_stopped() {
+  return fail(
+      Error{.kind = ErrorKind::host,
+            .code = "calls-not-stopped",
+            .message = "the session's calls did not stop within 5 s, for its files to be read",
+            .errno_value = 0,
+            .hint = "try again, or end the call that the kernel holds up: sbx session calls"});
+}
+
+Error session_gone() {
+  return {.kind = ErrorKind::host, .code = "session-gone", .message = "the session has ended"};
+}
+
+/// Field 3 of proc_pid_stat(5): 'T' for stopped, 'R' for running; 0 if it has ended.
+char state_of(const ProcessList& processes, const ProcessList::Process& process) {
+  std::array<char, 512> room;
+  const std::string_view text = read_small(processes.proc(), process.directory + "/stat", room);
+  const std::size_t end = text.rfind(')');
+  return end == std::string_view::npos || end + 2 >= text.size() ? '\0' : text[end + 2];
+}
+
+/// A process in vfork(2) stays in 'D' while its child is stopped: it counts as stopped.
+bool is_stopped(char state) {
+  return state == 'T' || state == 't' || state == 'D' || state == 'Z' || state == 'X' ||
+         state == '\0';
+}
+
+/// Returns when the holder has sent the signals.
+Status ask_to_stop(int holder) {
+  const control::Order order{.what = control::FromSupervisor::stop_all, .value = 0};
+  if (::send(holder, &order, sizeof order, MSG_NOSIGNAL) != sizeof order)
+    return fail(sys::send_failure(session_gone()));
+  control::Report report{};
+  ssize_t got = 0;
+  do got = ::recv(holder, &report, sizeof report, 0);
+  while (got < 0 && errno == EINTR);
+  if (got != sizeof report) return fail(session_gone());
+  return {};
+}
+
+}  // namespace
+
+Status HeldTree::stop_and_wait() {
+  were_stopped_.clear();
+  const std::uint64_t until = sys::now_microseconds() + kStopsWithin;
+  if (!freeze()) return stop_by_signals(until);
+  while (!has_stopped() && sys::now_microseconds() < until) sys::sleep_1ms();
+  if (!has_stopped() || is_told_not_to_stop()) return not_stopped();
+  return {};
+}
+
+Status HeldTree::stop_by_signals(std::uint64_t until) {
+  ProcessList processes(handles().pid, handles().processes);
+  processes.refresh();
+  // kill(2) takes the host's numbers only.
+  for (const auto& process : processes.all())
+    if (processes.is_of_host() && state_of(processes, process) == 'T')
+      were_stopped_.push_back(process.number);
+  SBX_TRY(ask_to_stop(handles().control));
+  bool all = false;
+  while (!all && sys::now_microseconds() < until) {
+    processes.refresh();
+    all = std::ranges::all_of(processes.all(), [&](const auto& process) {
+      return is_stopped(state_of(processes, process));
+    });
+    if (!all) sys::sleep_1ms();
+  }
+  if (!all || is_told_not_to_stop()) return not_stopped();
+  return {};
+}
+
+void HeldTree::wake_all() {
+  wake();  // it fails only where all have ended
+  for (const pid_t process : were_stopped_) (void)::kill(process, SIGSTOP);
+  were_stopped_.clear();
+}
+
+}  // namespace sbx::supervise

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/control.hpp"
+#include "base/event_loop.hpp"
+#include "base/result.hpp"
+#include "base/tree_counters.hpp"
+
+/// The processes of a sandbox, or of one call in it: the one place that kills, stops and reaps
+/// them, and that says which of their budgets are their own. A call differs from a run here and
+/// nowhere else.
+namespace sbx::supervise {
+
+class Tree {
+ public:
+  /// The owner keeps them open.
+  struct Handles {
+    pid_t pid = -1;                 ///< PID 1, in the caller's PID namespace
+    int pid1 = -1;                  ///< its pidfd
+    int control = -1;               ///< to PID 1, base/control.hpp
+    int processes = -1;             ///< a procfs of the sandbox; -1: the host's shows its processes
+    TreeCounters* group = nullptr;  ///< its control group, if it has one
+  };
+
+  explicit Tree(Handles handles) : handles_(handles) {}
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+  virtual ~Tree() = default;
+  [[nodiscard]] const Handles& handles() const { return handles_; }
+
+  // ---- its end ----
+
+  /// Calls `ended` once when every process has ended, unless a report on the control socket tells
+  /// that (a call). Errors: internal (epoll).
+  [[nodiscard]] virtual Status watch(EventLoop& loop, std::function<void()> ended);
+  /// Watches no longer: before the loop is gone.
+  void leave();
+  /// Waits for the end and collects PID 1. Nothing where somebody else collects it, and reports
+  /// what was used.
+  virtual std::optional<control::Used> reap();
+  /// What was used if the control socket ended before such a report. Nothing where the pidfd tells
+  /// the end.
+  [[nodiscard]] virtual std::optional<control::Used> lost() const { return std::nullopt; }
+
+  // ---- killing and stopping ----
+
+  /// Every process. May be called when all have ended.
+  virtual void kill();
+  /// Fails only where PID 1 is dead; its end is told as ever.
+  bool order(control::FromSupervisor what, int value = 0) const;
+  /// Asks every process to stop. True: the control group does it, and has_stopped() tells when;
+  /// false: PID 1 does it, and reports `stopped`. A process in the middle of a system call stops
+  /// when that is over.
+  bool stop();
+  [[nodiscard]] bool has_stopped() const { return handles_.group->is_frozen(); }
+  /// Wakes them, also what another process stopped through its copy of this. What had stopped by
+  /// itself before stays stopped if the group stopped the tree.
+  void wake();
+  /// The process that supervises is stopped with the tree, as a shell expects.
+  [[nodiscard]] virtual bool takes_supervisor_along() const { return true; }
+
+  // ---- budgets ----
+
+  /// Memory, disk and processes are counted together with others', by somebody else.
+  [[nodiscard]] virtual bool shares_budgets() const { return false; }
+  /// It ends with the first budget that is spent.
+  [[nodiscard]] virtual bool ends_with_budget() const { return true; }
+  /// PID 1 as `processes` shows it, if its children are inits of calls, which are sbx's own; else
+  /// 0.
+  [[nodiscard]] virtual pid_t holder() const { return 0; }
+
+ protected:
+  /// The control group stops every process; false where it can't.
+  bool freeze();
+
+ private:
+  const Handles handles_;
+  EventLoop* loop_ = nullptr;
+  bool frozen_ = false;
+};
+
+/// A held sandbox: PID 1's children are the inits of calls.
+class HeldTree final : public Tree {
+ public:
+  using Tree::Tree;
+  /// Only PID 1, and with it all: the group has room for more than the sandbox.
+  void kill() override;
+  [[nodiscard]] bool ends_with_budget() const override { return false; }
+  [[nodiscard]] pid_t holder() const override;
+
+  /// Stops every process of every call, and returns when all have stopped. Errors: host, also
+  /// "calls-not-stopped" after 5 s. wake_all() follows in either case.
+  [[nodiscard]] Status stop_and_wait();
+  /// What had stopped by itself before stays stopped.
+  void wake_all();
+
+ private:
+  [[nodiscard]] Status stop_by_signals(std::uint64_t until);
+
+  std::vector<pid_t> were_stopped_;
+};
+
+/// A call in a held sandbox: PID 1 is not a child of this process. The holder collects it and
+/// reports its end on `control`.
+class CallTree final : public Tree {
+ public:
+  using Tree::Tree;
+  [[nodiscard]] Status watch(EventLoop& loop, std::function<void()> ended) override;
+  std::optional<control::Used> reap() override { return std::nullopt; }
+  /// The session's sandbox was killed, and this call with it: what its processes used is not known.
+  [[nodiscard]] std::optional<control::Used> lost() const override { return control::Used{}; }
+  /// The client of a call stops itself; this process, which no shell waits for, can't.
+  [[nodiscard]] bool takes_supervisor_along() const override { return false; }
+  [[nodiscard]] bool shares_budgets() const override { return true; }
+};
+
+}  // namespace sbx::supervise
