@@ -88,7 +88,9 @@ std::string end_words(const Json& record) {
 }
 
 void tell_denials(const Json& record, Cures cures, const Paint& paint) {
-  write_stderr(record::denial_words(record::denials_of(record), paint, !cures.of_session));
+  write_stderr(
+      record::denial_words(record::denials_of(record), paint,
+                           cures.of_session ? record::Cured::command : record::Cured::session));
   write_stderr(record::failure_words(record::failures_of(record), paint));
   const auto late = member_or(record, "late_bytes", std::uint64_t{0});
   if (late > 0)
@@ -99,7 +101,9 @@ void tell_denials(const Json& record, Cures cures, const Paint& paint) {
 void tell_cure(const Json& record, Cures cures) {
   const Json& outcome = part(record, "outcome");
   if (member_or(outcome, "status", "") != "over-budget") return;
-  write_stderr(record::more_words(member_or(outcome, "hint", ""), !cures.of_budget));
+  write_stderr(record::more_words(member_or(outcome, "hint", ""), cures.of_budget
+                                                                      ? record::Cured::command
+                                                                      : record::Cured::session));
 }
 
 void tell_outcome(const Json& record, Known known, Cures cures, const Paint& paint) {

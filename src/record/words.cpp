@@ -124,7 +124,7 @@ std::string refused(const Denial& denial, const Paint& paint) {
 constexpr std::string_view kStartWith = ", start the session with";
 
 void append_denials(std::string& text, const std::vector<Denial>& denials, const Paint& paint,
-                    bool in_session) {
+                    Cured where) {
   bool paths = false;
   for (std::size_t i = 0; i < denials.size() && i < kDenialsShown; ++i) {
     const Denial& denial = denials[i];
@@ -132,7 +132,7 @@ void append_denials(std::string& text, const std::vector<Denial>& denials, const
     paths |= !was_refused;
     say(text, "{}", was_refused ? refused(denial, paint) : looked_for(denial, paint));
     if (const std::string cure = cure_of_denial(denial); !cure.empty())
-      say(text, "  to allow it{}: {}{}", in_session ? kStartWith : "", cure,
+      say(text, "  to allow it{}: {}{}", where == Cured::session ? kStartWith : "", cure,
           denial.risk.empty() ? "" : fmt::format("  # {}", printable(denial.risk)));
   }
   if (paths) say(text, "note: observed by tracing; a program can fake such look-ups");
@@ -347,7 +347,7 @@ bool is_of_session(const plan::Plan& plan, const Outcome& outcome, const Budgets
   return true;
 }
 
-void append_hints(std::string& text, const std::vector<Hint>& hints, bool in_session) {
+void append_hints(std::string& text, const std::vector<Hint>& hints, Cured where) {
   constexpr std::size_t kShown = 3;
   for (std::size_t i = 0; i < std::min(hints.size(), kShown); ++i) {
     const Hint& hint = hints[i];
@@ -357,12 +357,12 @@ void append_hints(std::string& text, const std::vector<Hint>& hints, bool in_ses
     if (hint.kind == HintKind::lost_file)
       cure = "," + cure + " copies";
     else if (!cure.empty())
-      cure = (in_session ? ": start the session with" : ": add") + cure;
+      cure = (where == Cured::session ? ": start the session with" : ": add") + cure;
     say(text, "{}{}{}", hint.perhaps ? "perhaps " : "", printable(hint.text), printable(cure));
   }
   const bool is_guess = std::ranges::any_of(
       hints, [](const Hint& hint) { return hint.kind == HintKind::not_granted; });
-  if (is_guess && !in_session) say(text, "  to be sure: --explain");
+  if (is_guess && where == Cured::command) say(text, "  to be sure: --explain");
 }
 
 /// One line for all: `sbx why` has the list.
@@ -378,12 +378,13 @@ void append_hazards(std::string& text, const Outcome& outcome) {
 
 std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool verbose,
                           const Paint& paint, const Budgets* session) {
+  const Cured where = session != nullptr ? Cured::session : Cured::command;
   std::string text;
   if (verbose) text += note_lines(plan.explanations);
   text += note_lines(plan.notes);  // includes those of the policy
   append_truncation(text, "stdout", outcome.out, plan.output);
   append_truncation(text, "stderr", outcome.err, plan.output);
-  append_denials(text, outcome.denials, paint, session != nullptr);
+  append_denials(text, outcome.denials, paint, where);
   append_network_failures(text, outcome.network_failures, paint);
   append_limits(text, outcome);
   append_appeared(
@@ -397,10 +398,11 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
     append_degraded(text, outcome.degraded);
   }
   text += note_lines(outcome.notes);
-  append_hints(text, outcome.hints, session != nullptr);
+  append_hints(text, outcome.hints, where);
   const std::string verdict = std::visit(VerdictSentence{outcome}, outcome.verdict);
   if (!verdict.empty()) say(text, "{}", paint.bold(verdict));
-  text += more_words(cure_of_verdict(plan, outcome), is_of_session(plan, outcome, session));
+  text += more_words(cure_of_verdict(plan, outcome),
+                     is_of_session(plan, outcome, session) ? Cured::session : Cured::command);
   if (verbose)
     say(text, "{} wall, {} user, {} system", describe(Milliseconds(outcome.usage.wall_ms)),
         describe(Milliseconds(outcome.usage.user_ms)),
@@ -408,9 +410,9 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   return text;
 }
 
-std::string denial_words(const std::vector<Denial>& denials, const Paint& paint, bool in_session) {
+std::string denial_words(const std::vector<Denial>& denials, const Paint& paint, Cured where) {
   std::string text;
-  append_denials(text, denials, paint, in_session);
+  append_denials(text, denials, paint, where);
   return text;
 }
 
@@ -420,9 +422,10 @@ std::string failure_words(const std::vector<NetworkFailure>& failures, const Pai
   return text;
 }
 
-std::string more_words(const std::string& cure, bool in_session) {
+std::string more_words(const std::string& cure, Cured where) {
   std::string text;
-  if (!cure.empty()) say(text, "  to allow more{}: {}", in_session ? kStartWith : "", cure);
+  if (!cure.empty())
+    say(text, "  to allow more{}: {}", where == Cured::session ? kStartWith : "", cure);
   return text;
 }
 

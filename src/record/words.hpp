@@ -27,12 +27,16 @@ namespace sbx::record {
                                         bool verbose, const Paint& paint,
                                         const Budgets* session = nullptr);
 
-/// What was refused, each with its cure. `in_session`: a session is to be started with that.
+/// What is to be changed for a cure: the command itself, or the start of the session in which it
+/// ran.
+enum class Cured : std::uint8_t { command, session };
+
+/// What was refused, each with its cure.
 [[nodiscard]] std::string denial_words(const std::vector<Denial>& denials, const Paint& paint,
-                                       bool in_session);
+                                       Cured where);
 
 /// "to allow more" and the cure of a budget that was spent; empty without one.
-[[nodiscard]] std::string more_words(const std::string& cure, bool in_session);
+[[nodiscard]] std::string more_words(const std::string& cure, Cured where);
 
 /// `--dry-run` for people.
 [[nodiscard]] std::string plan_words(const policy::Policy& policy, const plan::Plan& plan);
