@@ -7,11 +7,12 @@ import pty
 import signal
 import socket
 import subprocess
+import unittest
 
 import sessiontest
 import sbxtest
 from harness import HANG
-from sbxtest import PROBE
+from sbxtest import PROBE, SOURCE
 from sessiontest import SessionTest
 
 
@@ -200,7 +201,33 @@ class Answers(SessionTest):
     def answer(self, *words, status=0):
         answer = self.sbx_session(*words)
         self.assertEqual((answer.status, answer.json["schema"]), (status, "sbx.session/1"), answer)
+        self.fits("sbx.session.1", answer.json)
         return answer.json
+
+    @unittest.skipIf(sessiontest.jsonschema is None, "python3-jsonschema is not installed")
+    def test_answers_have_what_their_schema_names_and_nothing_else(self):
+        facts = self.start_session("--workspace", f"{self.work}:overlay")
+        self.fits("sbx.session.1", facts)
+        (self.tmp / "in").write_text("in")
+        self.exec_ok("--", "sh", "-c", "echo x > f; ln -s f link")
+        self.assertEqual(self.sbx_session("eval", "work", "-c", "1").status, 0)
+        begun = self.answer("exec", "work", "-d", "--json", "--", "sleep", "100")
+        answers = {"show": facts, "exec": begun}
+        number = str(begun["call"])
+        for words in (["show"], ["stats"], ["extend", "5m"], ["calls"], ["contexts"], ["logs", number], ["kill", number], ["interrupt"], ["restart"],
+                      ["put", self.tmp / "in"], ["ls"], ["get", "f", "--out", self.tmp / "out"], ["changes"], ["diff"], ["diff", "--patch"],
+                      ["keep", "set"], ["apply", "--yes"]):
+            at = 2 if words[0] in ("get", "diff") else len(words)
+            answers[" ".join(map(str, words))] = self.answer(words[0], "work", *words[1:at], "--json", *words[at:])
+        answers["list"] = self.answer("list", "--json")
+        answers["stop"] = self.answer("stop", "--json", "work")
+        named = [form["properties"] for form in json.loads((SOURCE / "schema/sbx.session.1.json").read_text())["oneOf"]]
+        # There only where a name is not UTF-8, or with the option --keep of stop.
+        rare = {"path_b64", "directory_b64", "started_in_b64", "stdout_b64", "stderr_b64", "text_b64", "changes_left_out"}
+        self.assertEqual(set().union(*named) - set().union(*answers.values()) - rare, set())
+        for words, answer in answers.items():
+            with self.subTest(words=words), self.assertRaises(AssertionError):
+                self.fits("sbx.session.1", {**answer, "more": 1})
 
     def test_calls_answer_in_json(self):
         self.start_session()
