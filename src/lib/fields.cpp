@@ -1,6 +1,6 @@
 #include "lib/fields.hpp"
 
-#include <string_view>
+#include "lib/members.hpp"
 
 namespace sbx::lib {
 
@@ -34,31 +34,6 @@ std::string plain(const Json& object, const char* key) {
   const Json& value = part(object, key);
   return value.is_string() ? value.get<std::string>() : std::string();
 }
-
-namespace {
-
-std::string from_base64(std::string_view text) {
-  std::string bytes;
-  std::uint32_t bits = 0;
-  int have = 0;
-  for (const char c : text) {
-    int digit = -1;
-    if (c >= 'A' && c <= 'Z') digit = c - 'A';
-    if (c >= 'a' && c <= 'z') digit = c - 'a' + 26;
-    if (c >= '0' && c <= '9') digit = c - '0' + 52;
-    if (c == '+') digit = 62;
-    if (c == '/') digit = 63;
-    if (digit < 0) break;  // '=' is padding
-    bits = bits << 6 | static_cast<std::uint32_t>(digit);
-    have += 6;
-    if (have < 8) continue;
-    have -= 8;
-    bytes += static_cast<char>(bits >> have & 0xff);
-  }
-  return bytes;
-}
-
-}  // namespace
 
 std::string name(const Json& object, const std::string& key) {
   const std::string exact = plain(object, (key + "_b64").c_str());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/fields.hpp"
+#include "lib/members.hpp"
 
 namespace sbx {
 
@@ -38,7 +39,6 @@ Enum word(const Json& object, const char* key, const std::array<const char*, Siz
   return Enum{};
 }
 
-constexpr std::array kEvidence = {"kernel-counter", "signal", "sampled"};
 constexpr std::array kChanges = {"created", "modified", "deleted", "mode", "links"};
 constexpr std::array kTypes = {"file", "directory", "link", "fifo", "socket", "device"};
 
@@ -53,42 +53,14 @@ std::optional<Verdict> verdict_of(const Json& outcome) {
   return std::nullopt;
 }
 
-Denial denial_of(const Json& json) {
-  Denial denial{.kind = word<DenialKind>(json, "kind"),
-                .what = name(json, "what"),
-                .count = count(json, "count"),
-                .process = name(json, "process"),
-                .rule = name(json, "rule"),
-                .allow_with = name(json, "allow_with"),
-                .risk = plain(json, "risk")};
-  for (const Json& option : part(json, "options"))
-    if (option.is_string()) denial.options.push_back(option.get<std::string>());
-  denial.during_call = flag(json, "during_call");
-  return denial;
-}
-
 void read_findings(const Json& json, Outcome& outcome) {
-  outcome.limits_met = list<LimitMet>(json, "limits_met", [](const Json& each) {
-    return LimitMet{.limit = plain(each, "limit"),
-                    .value = count(each, "value"),
-                    .peak = number(each, "peak"),
-                    .evidence = word<Evidence>(each, "evidence", kEvidence)};
-  });
-  outcome.denials = list<Denial>(json, "denials", denial_of);
+  outcome.limits_met = read_list<LimitMet>(part(json, "limits_met"));
+  outcome.denials = read_list<Denial>(part(json, "denials"));
+  outcome.hints = read_list<Hint>(part(json, "hints"));
   const Json& network = part(json, "network");
-  outcome.network_used = list<NetworkUse>(network, "used", [](const Json& each) {
-    return NetworkUse{plain(each, "rule"), count(each, "connections"), count(each, "bytes_in"),
-                      count(each, "bytes_out")};
-  });
-  outcome.network_failures = list<NetworkFailure>(network, "failed", [](const Json& each) {
-    return NetworkFailure{plain(each, "what"), plain(each, "why"), count(each, "count")};
-  });
-  outcome.degraded = list<Degraded>(json, "degraded", [](const Json& each) {
-    Degraded read = Degraded::named(plain(each, "what"));
-    read.why = plain(each, "why");
-    read.instead = plain(each, "instead");
-    return read;
-  });
+  outcome.network_used = read_list<NetworkUse>(part(network, "used"));
+  outcome.network_failures = read_list<NetworkFailure>(part(network, "failed"));
+  outcome.degraded = read_list<Degraded>(part(json, "degraded"));
 }
 
 void read_files(const Json& json, Outcome& outcome) {
@@ -104,12 +76,9 @@ void read_files(const Json& json, Outcome& outcome) {
   outcome.appeared = list<Appeared>(json, "appeared", [](const Json& each) {
     return Appeared{name(each, "path"), plain(each, "guard") == "filesystem.deny"};
   });
-  outcome.hazards = list<Hazard>(json, "hazards", [](const Json& each) {
-    return Hazard{name(each, "path"), plain(each, "why")};
-  });
+  outcome.hazards = read_list<Hazard>(part(json, "hazards"));
   outcome.hazards_left_out = count(json, "hazards_left_out");
-  const Json& left = part(json, "left_running");
-  outcome.left_running = {.count = count(left, "count"), .process = name(left, "process")};
+  outcome.left_running = read_members<LeftRunning>(part(json, "left_running"));
 }
 
 Outcome outcome_of(const Json& json, Verdict verdict) {
@@ -121,13 +90,7 @@ Outcome outcome_of(const Json& json, Verdict verdict) {
     outcome.write_error = WriteError{plain(error, "stream"), small(error, "errno")};
   read_findings(json, outcome);
   read_files(json, outcome);
-  const Json& usage = part(json, "usage");
-  outcome.usage = {.wall_ms = count(usage, "wall_ms"),
-                   .user_ms = count(usage, "user_ms"),
-                   .system_ms = count(usage, "system_ms"),
-                   .memory_peak_bytes = number(usage, "memory_peak_bytes"),
-                   .processes_peak = number(usage, "processes_peak"),
-                   .written_bytes = number(usage, "written_bytes")};
+  outcome.usage = read_members<Usage>(part(json, "usage"));
   outcome.cpu_time_means = plain(part(json, "enforced"), "cpu_time");
   return outcome;
 }

@@ -14,6 +14,7 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "record/members.hpp"
 #include "record/record.hpp"
 
 namespace sbx::record {
@@ -61,11 +62,10 @@ void EventWriter::started(const Started& run) {
 
 void EventWriter::denied(const Denial& denial) {
   if (!is_new(std::string("denial ") + name_of(denial.kind) + " " + denial.what)) return;
-  Json event{{"event", "denial"}, {"kind", name_of(denial.kind)}};
-  put_short(event, "what", denial.what);
-  put_short(event, "process", denial.process);
-  put_short(event, "rule", denial.rule);
-  put_short(event, "allow_with", denial.allow_with);
+  const Json whole = members_json(denial);
+  Json event{{"event", "denial"}, {"kind", whole["kind"]}};
+  for (const char* key : {"what", "process", "rule", "allow_with"})
+    put_short(event, key, whole[key].get<std::string>());
   write(std::move(event));
 }
 

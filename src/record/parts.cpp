@@ -8,8 +8,16 @@
 #include "policy/load.hpp"
 #include "policy/write.hpp"
 #include "record/captured.hpp"
+#include "record/members.hpp"
 
 namespace sbx::record {
+
+const Json& part(const Json& object, const char* key) {
+  static const Json nothing;
+  if (!object.is_object()) return nothing;
+  const auto found = object.find(key);
+  return found == object.end() ? nothing : *found;
+}
 
 Json rule_of(const std::optional<policy::Policy>& policy, const std::string& limit,
              const std::string& output_key) {
@@ -47,77 +55,27 @@ Json stream_json(const Stream& stream) {
 }
 
 Json denials_json(const std::vector<Denial>& denials) {
-  Json list = Json::array();
-  for (const Denial& denial : denials) {
-    Json json;
-    json["kind"] = name_of(denial.kind);
-    put_name(json, "what", denial.what);
-    json["count"] = denial.count;
-    put_name(json, "process", denial.process);
-    put_name(json, "rule", denial.rule);
-    put_name(json, "allow_with", denial.allow_with);
-    json["risk"] = denial.risk;
-    if (denial.during_call) json["during_call"] = true;
-    if (!denial.options.empty()) put_names(json, "options", denial.options);
-    list.push_back(std::move(json));
-  }
-  return list;
+  return list_json(denials);
 }
 
 Json hints_json(const std::vector<Hint>& hints) {
-  Json list = Json::array();
-  for (const Hint& hint : hints) {
-    Json json;
-    json["kind"] = name_of(hint.kind);
-    put_name(json, "what", hint.what);
-    put_name(json, "text", hint.text);
-    put_names(json, "options", hint.options);
-    json["perhaps"] = hint.perhaps;
-    list.push_back(std::move(json));
-  }
-  return list;
-}
-
-std::vector<Denial> denials_of(const Json& record) {
-  std::vector<Denial> denials;
-  for (const Json& each : record.value("denials", Json::array()))
-    denials.push_back({.kind = denial_kind(each.value("kind", "")).value_or(DenialKind::syscall),
-                       .what = each.value("what", ""),
-                       .count = each.value("count", std::uint64_t{1}),
-                       .process = each.value("process", ""),
-                       .rule = each.value("rule", ""),
-                       .allow_with = each.value("allow_with", ""),
-                       .risk = each.value("risk", ""),
-                       .options = each.value("options", std::vector<std::string>()),
-                       .during_call = each.value("during_call", false)});
-  return denials;
+  return list_json(hints);
 }
 
 Json degraded_json(const std::vector<Degraded>& degraded) {
-  Json list = Json::array();
-  for (const Degraded& item : degraded)
-    list.push_back({{"what", item.what()},
-                    {"why", item.why},
-                    {"instead", item.instead.empty() ? Json(nullptr) : Json(item.instead)}});
-  return list;
+  return list_json(degraded);
 }
 
 Json failures_json(const std::vector<NetworkFailure>& failures) {
-  Json list = Json::array();
-  for (const NetworkFailure& each : failures)
-    list.push_back({{"what", each.what}, {"why", each.why}, {"count", each.count}});
-  return list;
+  return list_json(failures);
+}
+
+std::vector<Denial> denials_of(const Json& record) {
+  return lib::read_list<Denial>(part(record, "denials"));
 }
 
 std::vector<NetworkFailure> failures_of(const Json& record) {
-  std::vector<NetworkFailure> failures;
-  const auto network = record.find("network");
-  if (network == record.end() || !network->is_object()) return failures;
-  for (const Json& each : network->value("failed", Json::array()))
-    failures.push_back({.what = each.value("what", ""),
-                        .why = each.value("why", ""),
-                        .count = each.value("count", std::uint64_t{1})});
-  return failures;
+  return lib::read_list<NetworkFailure>(part(part(record, "network"), "failed"));
 }
 
 Json write_error_json(const WriteError& error) {

@@ -19,12 +19,13 @@ namespace sbx::record {
 [[nodiscard]] Json stream_json(const Stream& stream);
 [[nodiscard]] Json denials_json(const std::vector<Denial>& denials);
 [[nodiscard]] Json hints_json(const std::vector<Hint>& hints);
-/// The same back, from a record of this version.
-[[nodiscard]] std::vector<Denial> denials_of(const Json& record);
 /// Allowed destinations that were not reached.
 [[nodiscard]] Json failures_json(const std::vector<NetworkFailure>& failures);
-/// The same back, from a record of this version.
+/// Back from a record of a run or a cell, which is untrusted input.
+[[nodiscard]] std::vector<Denial> denials_of(const Json& record);
 [[nodiscard]] std::vector<NetworkFailure> failures_of(const Json& record);
+/// A member of an object; null where there is none.
+[[nodiscard]] const Json& part(const Json& object, const char* key);
 [[nodiscard]] Json write_error_json(const WriteError& error);
 [[nodiscard]] Json degraded_json(const std::vector<Degraded>& degraded);
 

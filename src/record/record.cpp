@@ -12,6 +12,7 @@
 #include "policy/load.hpp"
 #include "policy/write.hpp"
 #include "record/codes.hpp"
+#include "record/members.hpp"
 #include "record/parts.hpp"
 
 namespace sbx::record {
@@ -104,51 +105,20 @@ Error first_of(const policy::Findings& errors) {
   return first;
 }
 
-Json optional_number(const std::optional<std::uint64_t>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
-
-Json usage_json(const Usage& usage) {
-  return {{"wall_ms", usage.wall_ms},
-          {"user_ms", usage.user_ms},
-          {"system_ms", usage.system_ms},
-          {"memory_peak_bytes", optional_number(usage.memory_peak_bytes)},
-          {"processes_peak", optional_number(usage.processes_peak)},
-          {"written_bytes", optional_number(usage.written_bytes)}};
-}
-
-const char* evidence_name(Evidence evidence) {
-  switch (evidence) {
-    case Evidence::kernel_counter:
-      return "kernel-counter";
-    case Evidence::signal:
-      return "signal";
-    case Evidence::sampled:
-      return "sampled";
-  }
-  return "sampled";
-}
-
 Json limits_met_json(const std::vector<LimitMet>& limits,
                      const std::optional<policy::Policy>& policy) {
   Json list = Json::array();
-  for (const LimitMet& met : limits)
-    list.push_back({{"limit", met.limit},
-                    {"value", met.value},
-                    {"peak", optional_number(met.peak)},
-                    {"evidence", evidence_name(met.evidence)},
-                    {"rule", rule_of(policy, met.limit)}});
+  for (const LimitMet& met : limits) {
+    Json json = members_json(met);
+    json["rule"] = rule_of(policy, met.limit);
+    list.push_back(std::move(json));
+  }
   return list;
 }
 
 Json network_json(const Outcome& outcome) {
-  Json used = Json::array();
-  for (const NetworkUse& use : outcome.network_used)
-    used.push_back({{"rule", use.rule},
-                    {"connections", use.connections},
-                    {"bytes_in", use.bytes_in},
-                    {"bytes_out", use.bytes_out}});
-  return {{"used", std::move(used)}, {"failed", failures_json(outcome.network_failures)}};
+  return {{"used", list_json(outcome.network_used)},
+          {"failed", list_json(outcome.network_failures)}};
 }
 
 /// How a budget is shown, by its form in base/budgets.hpp.
@@ -218,23 +188,6 @@ Json appeared_json(const std::vector<Appeared>& appeared) {
     list.push_back(std::move(json));
   }
   return list;
-}
-
-Json hazards_json(const std::vector<Hazard>& hazards) {
-  Json list = Json::array();
-  for (const Hazard& each : hazards) {
-    Json json;
-    put_name(json, "path", each.path);
-    json["why"] = each.why;
-    list.push_back(std::move(json));
-  }
-  return list;
-}
-
-Json left_running_json(const LeftRunning& left) {
-  Json json{{"count", left.count}};
-  put_name(json, "process", left.process);
-  return json;
 }
 
 /// Names in a patch are quoted as git quotes them, but a text file may contain any bytes.
@@ -341,15 +294,14 @@ std::string record_text(const run::Request& request, const run::Answer& answer) 
   json["denials"] = denials_json(outcome.denials);
   if (!outcome.hints.empty()) json["hints"] = hints_json(outcome.hints);
   json["network"] = network_json(outcome);
-  json["usage"] = usage_json(outcome.usage);
+  json["usage"] = members_json(outcome.usage);
   json["limits"] = answer.plan ? limits_json(*answer.plan) : Json(nullptr);
   json["changes"] = changes::changes_json(outcome.changes);
   if (outcome.changes_left_out > 0) json["changes_left_out"] = outcome.changes_left_out;
   if (!outcome.appeared.empty()) json["appeared"] = appeared_json(outcome.appeared);
-  if (!outcome.hazards.empty()) json["hazards"] = hazards_json(outcome.hazards);
+  if (!outcome.hazards.empty()) json["hazards"] = list_json(outcome.hazards);
   if (outcome.hazards_left_out > 0) json["hazards_left_out"] = outcome.hazards_left_out;
-  if (outcome.left_running.count > 0)
-    json["left_running"] = left_running_json(outcome.left_running);
+  if (outcome.left_running.count > 0) json["left_running"] = members_json(outcome.left_running);
   if (out.collected) json["out"] = collected_json(request.bring_out.directory, *out.collected);
   if (out.kept)
     json["kept"] = {

@@ -16,6 +16,9 @@
 #include "plan/filter/table.hpp"
 #include "record/codes.hpp"
 #include "record/limit_texts.hpp"
+#include "record/members.hpp"
+#include "record/parts.hpp"
+#include "record/words.hpp"
 
 namespace sbx::record {
 namespace {
@@ -33,13 +36,6 @@ std::optional<std::uint64_t> number(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_unsigned()) return std::nullopt;
   return found->get<std::uint64_t>();
-}
-
-const Json& part(const Json& object, const char* key) {
-  static const Json nothing;
-  if (!object.is_object()) return nothing;
-  const auto found = object.find(key);
-  return found == object.end() ? nothing : *found;
 }
 
 /// Writes the parts of one explanation.
@@ -269,53 +265,44 @@ class Teller {
     return {};
   }
 
-  static std::string attempt_of(const Json& denial) {
-    const std::string kind = text(denial, "kind");
-    const std::string what = text(denial, "what");
-    const std::optional<DenialKind> known = denial_kind(kind);
-    return known ? attempt(*known, what) : kind;
+  /// A record of another version may know more kinds.
+  static std::string attempt_of(const Json& json, const Denial& denial) {
+    const std::string kind = text(json, "kind");
+    return denial_kind(kind) ? attempt(denial.kind, printable(denial.what)) : kind;
   }
 
   /// The options as typed; absent in a record of another version.
-  static std::string cure_of_denial(const Json& denial) {
-    const std::string allow = text(denial, "allow_with");
-    std::string typed;
-    const Json& options = part(denial, "options");
-    if (options.is_array())
-      for (const Json& word : options)
-        if (word.is_string())
-          typed += (typed.empty() ? "" : " ") + shell_word(printable(word.get<std::string>()));
-    if (typed.empty()) return allow.empty() ? "no option or line of a policy does" : allow;
-    return allow.empty() ? typed : fmt::format("{}, or {} in the policy", typed, allow);
+  static std::string to_allow(const Denial& denial) {
+    std::string cure = cure_of_denial(denial);
+    return cure.empty() ? "no option or line of a policy does" : cure;
   }
 
   void denials() {
     const Json& list = part(record_, "denials");
     if (!list.is_array() || list.empty()) return;
     title("What was refused");
-    for (const Json& denial : list) {
-      const std::uint64_t count = number(denial, "count").value_or(1);
-      const std::string process = text(denial, "process");
-      text_ += fmt::format("  {}{}{}\n", paint_.bold(text(denial, "what")),
+    for (const Json& json : list) {
+      const auto denial = lib::read_members<Denial>(json);
+      const std::string process = printable(denial.process);
+      text_ += fmt::format("  {}{}{}\n", paint_.bold(printable(denial.what)),
                            process.empty() ? "" : " by " + process,
-                           count > 1 ? fmt::format(", {} times", count) : "");
-      detail("action", attempt_of(denial));
-      detail("rule", text(denial, "rule"));
-      detail("to allow", cure_of_denial(denial));
-      detail("risk", text(denial, "risk"));
+                           denial.count > 1 ? fmt::format(", {} times", denial.count) : "");
+      detail("action", attempt_of(json, denial));
+      detail("rule", printable(denial.rule));
+      detail("to allow", to_allow(denial));
+      detail("risk", printable(denial.risk));
     }
   }
 
   /// Destinations that the policy allows and that could not be reached.
   void network() {
-    const Json& list = part(part(record_, "network"), "failed");
-    if (!list.is_array() || list.empty()) return;
+    const std::vector<NetworkFailure> failures = failures_of(record_);
+    if (failures.empty()) return;
     title("What the network did not reach");
-    for (const Json& failure : list) {
-      const std::uint64_t count = number(failure, "count").value_or(1);
-      text_ += fmt::format("  {}{}\n", paint_.bold(text(failure, "what")),
-                           count > 1 ? fmt::format(", {} times", count) : "");
-      detail("reason", text(failure, "why"));
+    for (const NetworkFailure& failure : failures) {
+      text_ += fmt::format("  {}{}\n", paint_.bold(printable(failure.what)),
+                           failure.count > 1 ? fmt::format(", {} times", failure.count) : "");
+      detail("reason", printable(failure.why));
       detail("effect", "the program saw a connection that was accepted and then reset");
     }
   }

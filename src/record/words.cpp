@@ -93,16 +93,6 @@ std::string times(std::uint64_t count) {
   return count > 1 ? fmt::format(", {} times", count) : "";
 }
 
-/// The option comes first: it adds to the run's policy and needs no file.
-std::string cure_of_denial(const Denial& denial) {
-  if (denial.options.empty()) return printable(denial.allow_with);
-  std::string option;
-  for (const std::string& word : denial.options)
-    option += (option.empty() ? "" : " ") + shell_word(word);
-  if (denial.allow_with.empty()) return printable(option);
-  return fmt::format("{}, or {} in the policy", printable(option), printable(denial.allow_with));
-}
-
 /// A path that --explain saw.
 std::string looked_for(const Denial& denial, const Paint& paint) {
   if (denial.process.empty())
@@ -408,6 +398,15 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
         describe(Milliseconds(outcome.usage.user_ms)),
         describe(Milliseconds(outcome.usage.system_ms)));
   return text;
+}
+
+std::string cure_of_denial(const Denial& denial) {
+  if (denial.options.empty()) return printable(denial.allow_with);
+  std::string option;
+  for (const std::string& word : denial.options)
+    option += (option.empty() ? "" : " ") + shell_word(word);
+  if (denial.allow_with.empty()) return printable(option);
+  return fmt::format("{}, or {} in the policy", printable(option), printable(denial.allow_with));
 }
 
 std::string denial_words(const std::vector<Denial>& denials, const Paint& paint, Cured where) {

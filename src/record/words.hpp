@@ -31,6 +31,10 @@ namespace sbx::record {
 /// ran.
 enum class Cured : std::uint8_t { command, session };
 
+/// What would allow it, as typed: the option first, which adds to the run's policy and needs no
+/// file; then the policy's line.
+[[nodiscard]] std::string cure_of_denial(const Denial& denial);
+
 /// What was refused, each with its cure.
 [[nodiscard]] std::string denial_words(const std::vector<Denial>& denials, const Paint& paint,
                                        Cured where);

@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "changes": VALUES | {"workspace"},
     "transfer": VALUES | {"workspace"},
     "run": VALUES | MECHANISMS | {"changes", "hints"},
-    "record": VALUES | {"run", "changes", "workspace"},
+    "record": VALUES | {"run", "changes", "workspace", "lib"},
     "worker": VALUES | {"run", "record", "changes"},
     "session": VALUES | {"protocol", "run", "record", "changes", "worker", "workspace", "cgroup"},
     # Front ends: run/launch.hpp starts a sandbox, and they use no mechanism directly.
