@@ -5,10 +5,12 @@ nothing left behind."""
 import json
 import os
 import re
+import resource
 import subprocess
 
 import sbxtest
 from sbxtest import SBX, SbxTest
+from sessiontest import SessionTest
 
 LONGEST_LINE = 300
 # C0 except newline, DEL, C1 and characters that reorder text, Unicode Standard Annex 9.
@@ -257,6 +259,95 @@ OTHERS = (
     (("--json", "run", "true"), "run"),
 )
 
+# Commands of sessions while one named "work" lives: the words, the status, its cause or place, and its cure.
+SESSIONS = (
+    ("rnu", 2, "session rnu", "did you mean"),
+    ("start BAD/NAME", 2, "BAD/NAME", "lower-case letters"),
+    ("start work", 125, "exists already", "sbx session stop work"),
+    ("start x -p nosuch", 125, "nosuch", "policies: default"),
+    ("start x -p ./nosuch.toml", 125, "./nosuch.toml", "sbx policy list"),
+    ("start x --timeout 5", 2, "--timeout", "--timeout 5s"),
+    ("start x --memory 512", 2, "--memory", "--memory 512M"),
+    ("start x --set session.idle=5", 125, "session.idle", "5s"),
+    ("start x --set session.idel=5m", 125, "session.idel", "session.idle"),
+    ("start x --set session.calls=-1", 125, "from 1 to 256", "session.calls=1"),
+    ("start x --workspace nosuch", 125, "nosuch", "name a directory"),
+    ("start x --workspace .:nosuch", 2, "--workspace", "overlay, read-only"),
+    ("start x --nosuch", 2, "--nosuch", "sbx session start --help"),
+    ("start x y", 2, "takes one name", "sbx session exec"),
+    ("exec", 125, "nothing to run", "sbx session exec work make test"),
+    ("exec work --", 125, "nothing to run", "sbx session exec work make test"),
+    ("exec nosuch true", 125, "nosuch", "sbx session start nosuch"),
+    ("exec work nosuch", 127, "'nosuch'", "sbx session start --read"),
+    ("exec work --timeout 5 true", 125, "--timeout", "--timeout 5s"),
+    ("exec work --timeout 0s true", 125, "limits.wall_time", "--timeout 1ms"),
+    ("exec work --cwd nosuch true", 125, "--cwd", "cd DIR"),
+    ("exec work --nosuch true", 125, "--nosuch", "sbx session exec --help"),
+    ("eval", 125, "the name of a session", "sbx session list"),
+    ("eval nosuch -c 1", 125, "nosuch", "sbx session start nosuch"),
+    ("eval work --lang cobol -c 1", 125, "cobol", "python, javascript, r and bash"),
+    ("eval work nosuch.py", 125, "nosuch.py", "-c"),
+    ("eval work good.txt extra", 125, "takes one cell", "sbx session eval --help"),
+    ("eval work d", 125, "'d' is a directory", "name a file"),
+    ("eval work fifo", 125, "'fifo'", "start its writer"),
+    ("eval work -c 1 good.txt", 125, "takes one cell", "sbx session eval --help"),
+    ("eval work --context ../x -c 1", 125, "../x", "lower-case letters"),
+    ("eval work --timeout 1 -c 1", 125, "--timeout", "--timeout 1s"),
+    ("eval work cut.ipynb", 125, "cut.ipynb", "sbx run --cells cut.ipynb"),
+    ("put", 2, "the name of a session", "sbx session list"),
+    ("put work", 2, "a file to copy", "sbx session put --help"),
+    ("put nosuch good.txt", 2, "nosuch", "sbx session start nosuch"),
+    ("get", 2, "the name of a session", "sbx session list"),
+    ("get work", 2, "a path to copy", "sbx session get --help"),
+    ("get nosuch x", 2, "nosuch", "sbx session start nosuch"),
+    ("get work x --nosuch", 2, "--nosuch", "sbx session get --help"),
+    ("ls", 2, "the name of a session", "sbx session list"),
+    ("ls nosuch", 2, "nosuch", "sbx session start nosuch"),
+    ("ls work --nosuch", 2, "--nosuch", "sbx session ls --help"),
+    ("logs", 2, "the name of a session", "sbx session list"),
+    ("logs work", 2, "the number of a call", "sbx session calls work"),
+    ("logs work nosuch", 2, "nosuch", "sbx session calls work"),
+    ("logs work 99", 2, "no call 99", "sbx session calls work"),
+    ("wait work", 125, "the number of a call", "sbx session calls work"),
+    ("wait work 99", 125, "no call 99", "sbx session calls work"),
+    ("kill work", 2, "the number of a call", "sbx session calls work"),
+    ("kill work 99", 2, "no call 99", "sbx session calls work"),
+    ("restart work nosuch", 2, "nosuch", "sbx session contexts work"),
+    ("show", 2, "the name of a session", "sbx session list"),
+    ("show nosuch", 2, "nosuch", "sbx session start nosuch"),
+    ("stats nosuch", 2, "nosuch", "sbx session start nosuch"),
+    ("calls nosuch", 2, "nosuch", "sbx session start nosuch"),
+    ("list x", 2, '"x"', "sbx session list --help"),
+    ("stop", 2, "the name of a session", "--all"),
+    ("stop nosuch", 2, "nosuch", "sbx session list"),
+    ("stop --nosuch", 2, "--nosuch", "sbx session stop --help"),
+    ("diff work", 2, "not copy-on-write", "--workspace .:overlay"),
+    ("apply work --yes", 2, "not copy-on-write", "--workspace .:overlay"),
+    ("keep work", 2, "the name of a set", "sbx session keep work"),
+    ("keep work kept", 2, "not copy-on-write", "--workspace .:overlay"),
+    ("keep nosuch kept", 2, "nosuch", "sbx session start nosuch"),
+    ("extend work", 2, "a time", "30m or 2h"),
+    ("extend nosuch 5m", 2, "nosuch", "sbx session start nosuch"),
+)
+
+# Notebooks and their parameters: the words after `run`, its cause or place, and its cure.
+NOTEBOOKS = (
+    ("--cells nosuch.ipynb", "nosuch.ipynb", ""),
+    ("--cells good.txt", "good.txt", ".ipynb file"),
+    ("--cells cut.ipynb", "line 1, column 11", ".ipynb file"),
+    ("--cells list.ipynb", "not a JSON object", ".ipynb file"),
+    ("--cells old.ipynb", "nbformat 3", "jupyter nbconvert"),
+    ("--cells cobol.ipynb", "cobol", "python, javascript, r and bash"),
+    ("--cells good.ipynb --parameter n", '"n"', "--parameter rows=100"),
+    ("--cells good.ipynb --parameter =1", "--parameter", "--parameter rows=100"),
+    ("--cells good.ipynb --parameter 1n=1", "1n", "--parameter rows=100"),
+    ("--cells good.ipynb extra", "takes one notebook", "sbx run --cells"),
+    ("--cells good.ipynb -c 1", "-c and --cells", "sbx-run(1)"),
+    ("--cells good.ipynb --lang cobol", "cobol", "python, javascript, r and bash"),
+    ("--cells good.ipynb --session x", "--session and --cells", "sbx-run(1)"),
+    ("--parameter n=1 true", "--parameter", "--cells FILE"),
+)
+
 # For every option of run that takes a value; some accept some of them.
 ODD_VALUES = ("", " ", f"{RLO}x", "\x1b[31mred", "a\nb", "x" * 5000, "/" + "/".join(["y" * 250] * 16), "../" * 1200, "\udcff\udcfe", "=", ":::", "%s%n")
 
@@ -373,6 +464,48 @@ class BadInputs(SbxTest):
         self.assertEqual(ended.record["policy"]["name"], "strict", ended)
         ended = self.sbx("--policy", "default", "true", env=self.environment({"SBX_POLICY": "strict"}))
         self.assertEqual(ended.record["policy"]["name"], "default", ended)
+
+
+class SessionInputs(SessionTest):
+    def setUp(self):
+        super().setUp()
+        (self.work / "d").mkdir()
+        os.mkfifo(self.work / "fifo")
+        (self.work / "good.txt").write_text("text\n")
+        (self.work / "cut.ipynb").write_text('{"cells": [')
+        (self.work / "list.ipynb").write_text("[]")
+        book = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+        (self.work / "good.ipynb").write_text(json.dumps(book))
+        (self.work / "old.ipynb").write_text(json.dumps({**book, "nbformat": 3}))
+        (self.work / "cobol.ipynb").write_text(json.dumps({**book, "metadata": {"kernelspec": {"name": "cobol", "language": "cobol", "display_name": "cobol"}}}))
+
+    def judge(self, words, status, cause, cure):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        names = sorted(os.listdir(self.work))
+        done = subprocess.run([SBX, *words], cwd=self.work, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        text = done.stderr.decode()  # valid UTF-8
+        told = f"{words} -> {done.returncode}\n{done.stdout!r}\n{text}"
+        self.assertEqual((done.returncode, done.stdout), (status, b""), told)
+        first, *rest = text.splitlines()
+        self.assertTrue(first.startswith("sbx: error["), told)
+        self.assertIn(cause, first, told)
+        if cure:
+            self.assertIn(cure, "\n".join(line for line in rest if line.startswith("  help: ")), told)
+        self.assertEqual(sorted(os.listdir(self.work)), names, told)
+        self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1.0, told)
+
+    def test_sessions(self):
+        self.start_session()
+        for words, status, cause, cure in SESSIONS:
+            with self.subTest(words=words):
+                self.judge(("session", *words.split()), status, cause, cure)
+
+    def test_notebooks(self):
+        for words, cause, cure in NOTEBOOKS:
+            with self.subTest(words=words):
+                self.judge(("run", *words.split()), 125, cause, cure)
+
 
 
 if __name__ == "__main__":
