@@ -7,6 +7,7 @@
 #include "base/read_stream.hpp"
 #include "base/sys.hpp"
 #include "base/tell.hpp"
+#include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "cli/answer.hpp"
 #include "host/host.hpp"
@@ -28,7 +29,12 @@ Result<std::string> record_of(const Invocation& typed) {
   const std::string& operand = typed.operands.front();
   if (operand == "-") return sys::read_stream(STDIN_FILENO, kLargestRecord);
   const UniqueFd file = SBX_TRY(sys::open_to_read(operand));
-  return sys::read_stream(file.get(), kLargestRecord);
+  auto text = sys::read_stream(file.get(), kLargestRecord);
+  if (!text) {
+    text.error().message = "'" + printable(operand) + "': " + text.error().message;
+    text.error().hint = "name a file with a record, or - for standard input";
+  }
+  return text;
 }
 
 }  // namespace

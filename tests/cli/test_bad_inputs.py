@@ -251,6 +251,7 @@ OTHERS = (
     (("help", "nosuch"), "nosuch"),
     (("why", "nosuch.json"), "nosuch.json"),
     (("why", "good.txt"), "JSON"),
+    (("why", "d"), "'d'"),
     (("why", "a", "b"), "one record"),
     (("why", "fifo"), "fifo"),
     (("doctor", "-p", "nosuch"), "nosuch"),
