@@ -64,6 +64,18 @@ const char* describe(GrantKind kind) {
   return "";
 }
 
+namespace {
+
+/// An option of its own takes a path only; --set takes what a policy says.
+std::string cure_of_missing(const policy::Sourced<policy::PathGrant>& grant) {
+  const std::string option = grant.origin.text();
+  if (grant.origin.layer == Layer::command_line && option != "--set")
+    return "name what exists, or leave out " + option;
+  return "{ source = \"" + grant.value.source + "\", optional = true } leaves out what is missing";
+}
+
+}  // namespace
+
 Result<std::optional<Grant>> resolve_grant(const host::Host& host,
                                            const policy::Sourced<policy::PathGrant>& grant,
                                            GrantKind kind) {
@@ -71,14 +83,9 @@ Result<std::optional<Grant>> resolve_grant(const host::Host& host,
   auto source = host.files->canonical(written);
   if (!source) {
     if (grant.value.optional && is_missing(source.error())) return std::nullopt;
-    return refuse(
-        "missing-grant", "cannot grant '" + written + "'", grant.origin,
-        is_missing(source.error())
-            ? (grant.origin.layer == Layer::command_line
-                   ? "name what exists, or leave out " + grant.origin.text()
-                   : "{ source = \"" + written + "\", optional = true } leaves out what is missing")
-            : "",
-        source.error().errno_value);
+    return refuse("missing-grant", "cannot grant '" + written + "'", grant.origin,
+                  is_missing(source.error()) ? cure_of_missing(grant) : "",
+                  source.error().errno_value);
   }
   Grant resolved{.kind = kind,
                  .source = std::move(*source),

@@ -16,6 +16,7 @@ enum class TierKind : std::uint8_t {
 #undef SBX_TIER_ENUMERATOR
 };
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): one summand of many
 #define SBX_COUNT_TIER(name) +1
 inline constexpr std::size_t kTierCount = 0 SBX_TIERS(SBX_COUNT_TIER);
 #undef SBX_COUNT_TIER
