@@ -136,6 +136,11 @@ bool is_failed_script(const Outcome& outcome, const plan::Plan& plan) {
 /// A program that reads the message may have made the link to learn what is there.
 constexpr std::string_view kWhereIsTold = "sbx tells where on a terminal, and so does --explain";
 
+/// Whoever asks for --explain asks to be told.
+bool may_learn_places(const HintStyle& style, const plan::Plan& plan) {
+  return style.reader == hints::Reader::person || plan.explain;
+}
+
 std::string share_directory(std::string_view how) {
   return fmt::format(
       "the working directory inside the sandbox is empty; to share this one copy-on-write, {} "
@@ -218,8 +223,7 @@ std::string about_git(const Outcome& outcome, const policy::Policy& policy, cons
                           shell_word(plan::operand_text(above)))
             : std::string();
     if (is_shown && wider.empty()) continue;
-    const bool tells_place =
-        style.reader == hints::Reader::person || plan::is_within(place, directory);
+    const bool tells_place = may_learn_places(style, plan) || plan::is_within(place, directory);
     if (!tells_place && is_shown)
       return "the repository of this directory is read-only in the sandbox, and outside the "
              "workspace; sbx tells more on a terminal";
@@ -250,7 +254,7 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
   for (const std::string& name : typed) {
     if (name.empty()) continue;
     const std::string target = behind_link(policy, plan, host, name);
-    if (!target.empty() && style.reader != hints::Reader::person)
+    if (!target.empty() && !may_learn_places(style, plan))
       return fmt::format("\"{}\" leads outside the workspace; {}", name, kWhereIsTold);
     if (!target.empty())
       return fmt::format(

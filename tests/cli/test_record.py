@@ -284,6 +284,8 @@ class Words(SbxTest):
             # A program may have made the link and may read the answer.
             self.assertEqual(self.said(*share, "--", "cat", name),
                              [f'sbx: "{name}" leads outside the workspace; sbx tells where on a terminal, and so does --explain'])
+            explained = self.said("--explain", *share, "--", "cat", name)
+            self.assertIn(f'sbx: "{name}" leads to "{target}", which is not in the sandbox; to show it, add --read {target}', explained)
         self.assertEqual(self.said(*share, "--read", target, "--", "cat", "link"), [])
         secret = self.write("private/.env", "x", directory=self.tmp)
         for number, private in enumerate((self.home, self.home.parent, "/", secret, "/dev/null", "/nowhere")):
