@@ -542,8 +542,8 @@ class SessionCommand {
   /// is left to answer once it has ended.
   Result<int> apply() const {
     const bool asks = !typed_.bring_out.yes;
-    SBX_TRY(changes::check_asking(asks));
     auto life = SBX_TRY(SessionLife::watch(host_, operands_.front()));
+    SBX_TRY(changes::check_asking(asks));
     const Json made = SBX_TRY(ask_reader({{"snapshot", true}}));
     const std::vector<std::string> patterns(operands_.begin() + 1, operands_.end());
     if (!part(made, "snapshot").is_string()) {
@@ -563,7 +563,8 @@ class SessionCommand {
                                         .policy_files = kept.facts.policy_files,
                                         .asks = asks,
                                         .state_directory = host::state_directory(host_),
-                                        .silent = typed_.output.json},
+                                        .silent = typed_.output.json,
+                                        .rest = "sbx session changes --json " + operands_.front()},
                                        paint_for(typed_.output.color, STDERR_FILENO)));
     if (asks && end.signal == SIGHUP && life.has_ended()) return fail(SessionLife::gone());
     if (end.leaves_something() && !typed_.output.json)

@@ -324,6 +324,7 @@ SESSIONS = (
     ("stop --nosuch", 2, "--nosuch", "sbx session stop --help"),
     ("diff work", 2, "not copy-on-write", "--workspace .:overlay"),
     ("apply work --yes", 2, "not copy-on-write", "--workspace .:overlay"),
+    ("apply nosuch", 2, "nosuch", "sbx session list"),
     ("keep work", 2, "the name of a set", "sbx session keep work"),
     ("keep work kept", 2, "not copy-on-write", "--workspace .:overlay"),
     ("keep nosuch kept", 2, "nosuch", "sbx session start nosuch"),
