@@ -180,7 +180,7 @@ else (async () => {
   const shared = new SharedArrayBuffer(4); await Promise.all([1, 2, 3].map(() => new Promise(r => new Worker(__filename, { workerData: shared }).on('exit', r))))
   console.log(new Int32Array(shared)[0], require('crypto').createHash('sha256').update('x').digest('hex').slice(0, 8), require('zlib').gunzipSync(require('zlib').gzipSync('zip')).toString())
   const fs = require('fs'); fs.mkdirSync('d/e', { recursive: true }); fs.writeFileSync('d/f', 'x'); console.log(fs.readdirSync('d').join(), (await fs.promises.stat('d/f')).size); fs.rmSync('d', { recursive: true })
-  const server = require('http').createServer((q, s) => s.end(q.url)).listen(0, '127.0.0.1', async () => { console.log(await (await fetch(`http://localhost:${server.address().port}/y`)).text()); server.close() })
+  const server = require('http').createServer((q, s) => s.end(q.url)).listen(0, '127.0.0.1', async () => { console.log(await (await fetch(`http://127.0.0.1:${server.address().port}/y`)).text()); server.close() })
 })()
 """}, ("node",)),
     Program("npm run", "node", "a package script with its own scripts before and after it", ["--", "npm", "run", "build"],
