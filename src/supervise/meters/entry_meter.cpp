@@ -22,7 +22,6 @@ constexpr std::uint64_t kAtOnce = 4000;      // names, about a millisecond
 constexpr std::uint64_t kOfADirectory = 20;  // opening one takes as long as this many names
 constexpr unsigned kWalksToBeSure = 8;
 constexpr int kHow = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
-/// Mounts below are grants of their own.
 
 bool names_directory(int holder, const dirent64& entry) {
   if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
