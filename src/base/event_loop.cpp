@@ -69,21 +69,17 @@ void EventLoop::forget(int fd) {
 EventLoop::TimerId EventLoop::after(std::chrono::microseconds delay, TimerCallback callback,
                                     std::chrono::microseconds early) {
   const auto wait = static_cast<std::uint64_t>(std::max<std::int64_t>(delay.count(), 0));
-  const TimerId id = at(sys::now_microseconds() + wait, std::move(callback));
-  timers_.back().earliest -= std::min(static_cast<std::uint64_t>(early.count()), wait);
-  return id;
+  const std::uint64_t deadline = sys::now_microseconds() + wait;
+  return timers_.add(deadline, deadline - std::min(static_cast<std::uint64_t>(early.count()), wait),
+                     std::move(callback));
 }
 
 EventLoop::TimerId EventLoop::at(std::uint64_t deadline_microseconds, TimerCallback callback) {
-  timers_.push_back(Timer{.id = ++last_timer_,
-                          .deadline = deadline_microseconds,
-                          .earliest = deadline_microseconds,
-                          .callback = std::move(callback)});
-  return last_timer_;
+  return timers_.add(deadline_microseconds, deadline_microseconds, std::move(callback));
 }
 
 void EventLoop::cancel(TimerId id) {
-  std::erase_if(timers_, [id](const Timer& timer) { return timer.id == id; });
+  timers_.cancel(id);
 }
 
 void EventLoop::dispatch_always_ready() {
@@ -95,19 +91,6 @@ void EventLoop::dispatch_always_ready() {
     if (entry->alive && entry->events != 0) entry->callback(entry->events);
 }
 
-void EventLoop::fire_timers() {
-  // Timers set by a callback wait for the next turn, so that a callback can't keep this loop busy.
-  const TimerId newest = last_timer_;
-  const std::uint64_t now = sys::now_microseconds();
-  for (;;) {
-    const auto due = std::ranges::min_element(timers_, {}, &Timer::earliest);
-    if (due == timers_.end() || due->earliest > now || due->id > newest) return;
-    const TimerCallback callback = std::move(due->callback);
-    timers_.erase(due);
-    callback();
-  }
-}
-
 Status EventLoop::run_once() {
   retired_.clear();
   std::optional<timespec> timeout;
@@ -117,11 +100,9 @@ Status EventLoop::run_once() {
       });
   if (something_ready) {
     timeout = timespec{};
-  } else if (!timers_.empty()) {
-    const std::uint64_t deadline =
-        std::ranges::min_element(timers_, {}, &Timer::deadline)->deadline;
+  } else if (const auto deadline = timers_.next_deadline()) {
     const std::uint64_t now = sys::now_microseconds();
-    const std::uint64_t wait = deadline > now ? deadline - now : 0;
+    const std::uint64_t wait = *deadline > now ? *deadline - now : 0;
     timeout = timespec{.tv_sec = static_cast<time_t>(wait / 1'000'000),
                        .tv_nsec = static_cast<long>(wait % 1'000'000 * 1000)};
   }
@@ -136,7 +117,7 @@ Status EventLoop::run_once() {
       entry->callback(events[static_cast<std::size_t>(i)].events);
   }
   dispatch_always_ready();
-  fire_timers();
+  timers_.fire(sys::now_microseconds());
   return {};
 }
 

@@ -7,19 +7,20 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/timers.hpp"
 #include "base/unique_fd.hpp"
 
 namespace sbx {
 
 /// A single-threaded epoll loop: descriptors and one-shot timers. Callbacks may watch, pause and
 /// forget anything, themselves included. Descriptors are borrowed: forget one before closing it.
-/// What a turn costs does not depend on how many descriptors are watched.
+/// What a turn costs does not depend on how many descriptors are watched or timers are set.
 class EventLoop {
  public:
   using FdCallback = std::function<void(std::uint32_t events)>;
-  using TimerCallback = std::function<void()>;
-  using TimerId = std::uint64_t;
-  static constexpr TimerId kNoTimer = 0;
+  using TimerCallback = Timers::Callback;
+  using TimerId = Timers::Id;
+  static constexpr TimerId kNoTimer = Timers::kNone;
 
   /// Errors: internal (no epoll instance).
   [[nodiscard]] static Result<EventLoop> make();
@@ -58,26 +59,18 @@ class EventLoop {
     bool alive = true;
     FdCallback callback;
   };
-  struct Timer {
-    TimerId id = kNoTimer;
-    std::uint64_t deadline = 0;
-    std::uint64_t earliest = 0;
-    TimerCallback callback;
-  };
 
   explicit EventLoop(UniqueFd epoll) : epoll_(std::move(epoll)) {}
   Watch* find(int fd);
   Status apply(Watch& watch, std::uint32_t events);
   void dispatch_always_ready();
-  void fire_timers();
 
   UniqueFd epoll_;
   std::vector<std::unique_ptr<Watch>> watches_;  ///< by descriptor; null where none is watched
   std::size_t always_ready_ = 0;                 ///< watches that epoll can't watch
   /// Forgotten while their callback or their batch of events was being worked on.
   std::vector<std::unique_ptr<Watch>> retired_;
-  std::vector<Timer> timers_;
-  TimerId last_timer_ = kNoTimer;
+  Timers timers_;
 };
 
 }  // namespace sbx
