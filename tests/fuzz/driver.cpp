@@ -1,0 +1,109 @@
+// What a context's driver writes, which a hostile program in the context may have written: however
+// its bytes arrive, the messages are the same, and what is kept of them stays within its bounds.
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/event_loop.hpp"
+#include "base/text.hpp"
+#include "fuzz.hpp"
+#include "protocol/packet.hpp"
+#include "session/cell_answer.hpp"
+#include "session/driver_channel.hpp"
+#include "session/drivers.hpp"
+#include "session/inspection.hpp"
+
+using namespace sbx;
+
+namespace {
+
+constexpr Bytes kCap{4096};
+constexpr std::size_t kMostTold = std::size_t{128} << 10;
+constexpr std::string_view kNonce = "0123456789abcdef0123456789abcdef";
+constexpr std::string_view kCode = "import os; os.p";
+
+/// The messages of a driver that writes these parts, with a turn of the loop after each.
+std::vector<Json> heard(const std::vector<std::string_view>& parts) {
+  EventLoop loop = std::move(*EventLoop::make());
+  auto channel = std::move(*session::DriverChannel::make(static_cast<uid_t>(-1)));
+  std::vector<Json> messages;
+  bool broken = false;
+  must(channel
+           .attach(loop, {.arrived = [] {},
+                          .message = [&](const Json& message) { messages.push_back(message); },
+                          .broken = [&](const std::string& /*why*/) { broken = true; }})
+           .has_value());
+  const int replies = channel.driver_ends()[1];
+  for (const std::string_view part : parts) {
+    if (broken || part.empty()) continue;
+    must(::write(replies, part.data(), part.size()) == static_cast<ssize_t>(part.size()));
+    must(loop.run_once().has_value());
+  }
+  channel.close_driver_ends();
+  while (!broken) must(loop.run_once().has_value());
+  return messages;
+}
+
+void answer_a_cell(std::vector<Json> messages) {
+  session::CellAnswer answer(std::string(kNonce), 1, kCap);
+  for (Json& message : messages) {
+    message["nonce"] = kNonce;
+    (void)answer.take(message);
+    (void)answer.last().dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  std::uint64_t kept = 0;
+  const Json all = answer.json();
+  if (all.is_null()) return;
+  for (const Json& result : all["results"])
+    for (const auto& [mime, value] : result["data"].items()) {
+      must(mime.size() <= 200);
+      kept += value.is_string() ? value.get_ref<const std::string&>().size() : 0;
+    }
+  // An update keeps a display's content once for each place where it is shown.
+  must(kept <= kCap.count * (1 + all["results"].size()));
+}
+
+void answer_a_question(std::vector<Json> messages, const char* what) {
+  std::array<int, 2> ends{};
+  must(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  const UniqueFd client(ends[0]);
+  std::vector<UniqueFd> fds;
+  fds.emplace_back(ends[1]);
+  auto question = session::Inspection::receive({{"inspect", what}, {"code", std::string(kCode)}},
+                                               std::move(fds));
+  must(question.has_value());
+  const Json request = Json::parse(question->begin(session::Driver{}));
+  for (Json& message : messages) {
+    message["nonce"] = request["nonce"];
+    (void)question->take(message);
+  }
+  question->answer(Json::object());
+  const auto told = protocol::receive(client.get());
+  must(told.has_value());
+  const Json& said = told->body["inspected"];
+  must(said.dump().size() <= kMostTold);
+  if (!said.contains("matches")) return;
+  for (const Json& match : said["matches"]) {
+    const auto& text = match.get_ref<const std::string&>();
+    must(printable(text) == text);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr std::size_t kOfPipe = 60'000;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), std::min(size, kOfPipe));
+  const std::vector<Json> messages = heard({bytes});
+  const std::size_t cut = bytes.empty() ? 0 : data[bytes.size() - 1] % (bytes.size() + 1);
+  must(heard({bytes.substr(0, cut), bytes.substr(cut)}) == messages);
+  answer_a_cell(messages);
+  answer_a_question(messages, "completeness");
+  answer_a_question(messages, "completion");
+  return 0;
+}
