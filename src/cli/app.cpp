@@ -162,17 +162,34 @@ std::vector<std::string_view> command_names() {
   return names;
 }
 
-/// "sesion list": the first word is nearly that of a family, or both are nearly a command.
-std::string similar_family(std::span<const char* const> arguments) {
-  std::vector<std::string_view> families;
+/// What was probably meant, for example "session list" by "sesion lsit"; empty: no command is near.
+/// Each word is compared with words of its place: "session rnu" is near to "session put" as a
+/// whole.
+std::string meant_command(std::span<const char* const> arguments) {
+  const std::string_view first = arguments[0];
   const std::vector<std::string_view> names = command_names();
-  for (const std::string_view name : names)
-    if (name.contains(' ')) families.push_back(name.substr(0, name.find(' ')));
-  const std::string family(policy::nearest(arguments[0], families));
-  if (family.empty()) return {};
+  const bool is_family = !below(first).empty();
+  std::vector<std::string_view> words;
+  if (!is_family)
+    for (const std::string_view name : names) words.push_back(name.substr(0, name.find(' ')));
+  const std::string family(is_family ? first : policy::nearest(first, words));
+  if (family.empty() || std::ranges::find(names, family) != names.end()) return family;
   if (arguments.size() < 2) return family + " --help";
-  const std::string_view both = policy::nearest(family + " " + arguments[1], names);
-  return both.empty() || !both.starts_with(family) ? family + " --help" : std::string(both);
+  std::vector<std::string_view> seconds;
+  for (const std::string_view name : names)
+    if (name.starts_with(family + " ")) seconds.push_back(name.substr(family.size() + 1));
+  const std::string_view second = policy::nearest(arguments[1], seconds);
+  if (!second.empty()) return family + " " + std::string(second);
+  return is_family ? std::string() : family + " --help";
+}
+
+/// "sbx policy show, sbx changes show": the commands whose second word this is.
+std::string with_second_word(std::string_view word) {
+  std::string forms;
+  for (const std::string_view name : command_names())
+    if (const auto space = name.find(' '); space != name.npos && name.substr(space + 1) == word)
+      forms += (forms.empty() ? "sbx " : ", sbx ") + std::string(name);
+  return forms;
 }
 
 std::unexpected<Error> unknown_command(std::span<const char* const> arguments) {
@@ -184,14 +201,15 @@ std::unexpected<Error> unknown_command(std::span<const char* const> arguments) {
     return usage("missing-command", fmt::format("\"sbx {}\" needs a command", arguments[0]),
                  fmt::format("one of {}", second_words));
   const std::string typed = words_of(arguments);
-  const std::vector<std::string_view> names = command_names();
-  std::string meant(policy::nearest(typed, names));
-  if (meant.empty()) meant = similar_family(arguments);
+  const std::string meant = meant_command(arguments);
   if (typed == "version")
     return usage("unknown-command", "unknown command \"version\"", "sbx --version");
   if (!meant.empty())
     return usage("unknown-command", fmt::format("unknown command \"{}\"", typed),
                  fmt::format("did you mean \"sbx {}\"?", meant));
+  if (const std::string forms = with_second_word(typed); !forms.empty())
+    return usage("unknown-command", fmt::format("unknown command \"{}\"", typed),
+                 fmt::format("did you mean {}?", forms));
   return usage(
       "unknown-command", fmt::format("unknown command \"{}\"", typed),
       second_words.empty()

@@ -111,11 +111,20 @@ int status_of_extent(const Extent& done) {
   return done.any || !done.failed ? kFindings : exit_status::kCouldNot;
 }
 
-/// What a command did, as JSON or, what it left out, as messages.
+constexpr const char* kOfHost = "put takes files of this machine; a path begins in this directory";
+
+std::string names_inside(const std::string& session) {
+  return fmt::format("sbx session ls {} lists what is in the session's directory",
+                     printable(session));
+}
+
+/// What a command did, as JSON or, what it left out, as messages. `help` says where the names are
+/// that could have been meant.
 int tell_done(const Invocation& typed, const Json& done, const std::vector<workspace::Left>& left,
-              std::uint64_t more) {
+              std::uint64_t more, const std::string& help) {
   if (!typed.output.json) {
     tell_left(left, more);
+    if (std::ranges::any_of(left, &workspace::Left::failed)) write_stderr("  help: " + help + "\n");
     return kDone;
   }
   Json json = session::headed(done);
@@ -169,7 +178,7 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
   std::vector<workspace::Left> left = sent.left;
   left.insert(left.end(), report->left.begin(), report->left.end());
   const int told = tell_done(typed, {{"files", report->files}, {"bytes", report->bytes}}, left,
-                             sent.more_left + report->more_left);
+                             sent.more_left + report->more_left, kOfHost);
   const bool all = left.empty() && sent.is_whole && status == kDone;
   if (told != kDone) return told;
   return status_of_extent({.all = all,
@@ -206,8 +215,8 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   progress.clear();
   if (!got) return fail(std::move(got).error());
   const int status = SBX_TRY(call.end());
-  const int told =
-      tell_done(typed, {{"files", files_json(got->brought)}}, got->left, got->more_left);
+  const int told = tell_done(typed, {{"files", files_json(got->brought)}}, got->left,
+                             got->more_left, names_inside(typed.operands.front()));
   if (told != kDone) return told;
   if (!typed.output.quiet && !typed.output.json) tell_brought(got->brought);
   if (got->broken) {  // the answer is printed
@@ -260,6 +269,8 @@ Result<int> list_files(const Invocation& typed, const host::Host& host) {
     if (print(text) != kDone) return exit_status::kCouldNot;
   }
   tell_left(listing.left, 0);
+  if (!listing.left.empty() && path != ".")
+    write_stderr("  help: " + names_inside(typed.operands.front()) + "\n");
   if (listing.is_cut)
     write_stderr(fmt::format("sbx: only the first {} names are listed\n", listing.entries.size()));
   return status_of_extent(done);

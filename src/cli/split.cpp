@@ -71,6 +71,9 @@ class Splitter {
       const auto dashes = all.find("--");
       if (dashes != std::string_view::npos) names.push_back(all.substr(dashes));
     }
+    if (word.size() > 1 && word[1] >= '0' && word[1] <= '9')
+      return usage("unknown-option", fmt::format("unknown option \"{}\"", word),
+                   fmt::format("a value that begins with \"-\" comes after \"--\": -- {}", word));
     const std::string_view meant = meant_option(word, names);
     const std::string help =
         *command_.name == '\0' ? "sbx --help" : fmt::format("sbx {} --help", command_.name);
@@ -127,7 +130,7 @@ class Splitter {
     for (std::size_t letter = 1; letter < word.size(); ++letter) {
       const std::string name = {'-', word[letter]};
       const OptionRow* row = find_option(command_, name);
-      if (row == nullptr) return unknown(name);
+      if (row == nullptr) return unknown(letter == 1 ? word : std::string_view(name));
       use(*row, name);
       if (is_switch(*row)) continue;
       if (letter + 1 == word.size()) return take_next(name);

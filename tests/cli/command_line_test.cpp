@@ -196,6 +196,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Typo{{"run", "--timeout", "30", "x"}, "bad-value", "30s"},
                     Typo{{"rnu", "x"}, "unknown-command", "\"sbx run\""},
                     Typo{{"policy", "lsit"}, "unknown-command", "\"sbx policy list\""},
+                    Typo{{"polcy", "lsit"}, "unknown-command", "\"sbx policy list\""},
+                    Typo{{"session", "rnu"}, "unknown-command", "has start, exec"},
+                    Typo{{"session", "strat"}, "unknown-command", "\"sbx session start\""},
+                    Typo{{"check", "x.toml"}, "unknown-command", "sbx policy check?"},
+                    Typo{{"show", "x"}, "unknown-command", "sbx policy show, sbx session show"},
+                    Typo{{"session", "extend", "work", "-5m"}, "unknown-option", "-- -5m"},
                     Typo{{"policy"}, "missing-command", "list"},
                     Typo{{"run"}, "nothing-to-run", "sbx run script.py"}));
 

@@ -262,7 +262,9 @@ OTHERS = (
 
 # Commands of sessions while one named "work" lives: the words, the status, its cause or place, and its cure.
 SESSIONS = (
-    ("rnu", 2, "session rnu", "did you mean"),
+    ("rnu", 2, "session rnu", "has start, exec"),
+    ("strat", 2, "session strat", "sbx session start"),
+    ("extend work -5m", 2, "-5m", "-- -5m"),
     ("start BAD/NAME", 2, "BAD/NAME", "lower-case letters"),
     ("start work", 125, "exists already", "sbx session stop work"),
     ("start x -p nosuch", 125, "nosuch", "policies: default"),
@@ -336,6 +338,9 @@ SESSIONS = (
 NOTEBOOKS = (
     ("--cells nosuch.ipynb", "nosuch.ipynb", ""),
     ("--cells good.txt", "good.txt", ".ipynb file"),
+    ("--cells d", '"d" is a directory', ".ipynb file"),
+    ("--cells fifo", "'fifo' is a FIFO", "start its writer first"),
+    ("--cells -", "standard input", "--cells FILE.ipynb"),
     ("--cells cut.ipynb", "line 1, column 11", ".ipynb file"),
     ("--cells list.ipynb", "not a JSON object", ".ipynb file"),
     ("--cells old.ipynb", "nbformat 3", "jupyter nbconvert"),

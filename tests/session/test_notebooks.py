@@ -291,6 +291,11 @@ class Failures(NotebookTest):
         self.assertEqual((first.status, first.out), (0, "'text'\n"), first)
         self.assertIn('no cell is tagged "parameters"', first.err)
         self.assertIn("cell 1 (In [1]), line 2: SyntaxError", self.cells(notebook("a"), "--parameter", "class=1").err)
+        # A name that the cell tagged so does not have is probably mistyped; one that it has is not told.
+        answer = self.cells('# %% tags=["parameters"]\nrows = 1\n# %%\nprint(rows)\n', "--parameter", "row=5", "--parameter", "rows=6", name="a.py")
+        self.assertEqual((answer.status, answer.out), (0, "6\n"), answer)
+        self.assertEqual([line for line in answer.err.splitlines() if "mention" in line],
+                         ['sbx: the cell tagged "parameters" does not mention row: perhaps the name is mistyped'], answer)
 
     def test_a_cell_over_its_time_ends_the_run(self):
         answer = self.cells(notebook("print(1)", "while True: pass", "print(3)"), "--timeout", "1s", "--out", "out")

@@ -129,10 +129,14 @@ class CellsCommand {
   Status give_parameters() {
     const auto& given = typed_.cell.parameters;
     if (given.empty()) return {};
-    const bool has_place = SBX_TRY(set_parameters(notebook_, language_, given));
-    if (!has_place && !is_silent())
+    const ParametersSet set = SBX_TRY(set_parameters(notebook_, language_, given));
+    if (is_silent()) return {};
+    if (!set.has_place)
       write_stderr(
           "sbx: no cell is tagged \"parameters\": the parameters are in a new first cell\n");
+    for (const std::string& name : set.unknown)
+      write_stderr("sbx: the cell tagged \"parameters\" does not mention " + name +
+                   ": perhaps the name is mistyped\n");
     return {};
   }
 

@@ -27,30 +27,39 @@ std::string_view comment_of(std::string_view language) {
   return language == "javascript" ? "//" : "#";
 }
 
-Result<std::string> read_source(const std::string& path) {
-  const UniqueFd file = SBX_TRY(sys::open_to_read(path));
+constexpr const char* kTakes = "--cells takes an .ipynb file, or a script with # %% lines";
+
+/// A file that can be read to its end. Errors: usage "bad-notebook", or as open_to_read.
+Result<UniqueFd> open_source(const std::string& path) {
+  if (path == "-")
+    return usage("bad-notebook", "--cells does not read standard input",
+                 "save the notebook: sbx run --cells FILE.ipynb");
+  UniqueFd file = SBX_TRY(sys::open_to_read(path));
   struct stat facts{};
   if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
-    return usage("bad-notebook", fmt::format("\"{}\" is not a regular file", printable(path)),
-                 "--cells takes an .ipynb file, or a script with # %% lines");
+    return usage("bad-notebook",
+                 fmt::format("\"{}\" is {}", printable(path),
+                             S_ISDIR(facts.st_mode) ? "a directory" : "not a regular file"),
+                 kTakes);
   if (static_cast<std::uint64_t>(facts.st_size) > kLargest)
     return usage("bad-notebook",
                  fmt::format("\"{}\" has {}, and a notebook may have {}", printable(path),
                              describe(Bytes{static_cast<std::uint64_t>(facts.st_size)}),
                              describe(Bytes{kLargest})),
                  "without its outputs: jupyter nbconvert --clear-output --to notebook FILE");
-  return sys::read_all(file.get(), kLargest);
+  return file;
 }
 
 }  // namespace
 
 Result<Notebook> read_notebook(const std::string& path) {
+  const UniqueFd file = SBX_TRY(open_source(path));
   const session::Driver* const driver = session::driver_of_script(path);
   if (driver == nullptr && !path.ends_with(".ipynb"))
     return usage("bad-notebook",
                  fmt::format("\"{}\" is neither .ipynb nor .py, .js, .R or .sh", printable(path)),
-                 "--cells takes an .ipynb file, or a script with # %% lines");
-  const std::string text = SBX_TRY(read_source(path));
+                 kTakes);
+  const std::string text = SBX_TRY(sys::read_all(file.get(), kLargest));
   if (driver == nullptr) return parse_notebook(text, path);
   if (!is_utf8(text))
     return usage("bad-notebook", fmt::format("\"{}\" is not UTF-8", printable(path)),

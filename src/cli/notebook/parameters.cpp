@@ -118,23 +118,24 @@ bool is_of_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
 }
 
+/// Where the name stands as a word of its own, from `at` on; npos: nowhere.
+std::size_t find_name(std::string_view text, const std::string& name, std::size_t at = 0) {
+  for (at = text.find(name, at); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const auto end = at + name.size();
+    if ((at == 0 || !is_of_name(text[at - 1])) && (end == text.size() || !is_of_name(text[end])))
+      break;
+  }
+  return at;
+}
+
 /// V8 lets a cell declare a name again with the same keyword alone: the last one before the name in
 /// the cell that has its default.
 std::string_view keyword_of(std::string_view defaults, const std::string& name) {
-  for (auto at = defaults.find(name); at != std::string_view::npos;
-       at = defaults.find(name, at + 1)) {
-    const auto end = at + name.size();
-    if (at == 0 || is_of_name(defaults[at - 1]) ||
-        (end < defaults.size() && is_of_name(defaults[end])))
-      continue;
-    const std::string_view before = defaults.substr(0, at);
-    const auto begin = [before](std::string_view word) {
-      return before.rfind(word) + 1;
-    };  // 0: none
-    const auto last = std::ranges::max(kKeywords, {}, begin);
-    return begin(last) > 0 ? last : kKeywords[0];
-  }
-  return kKeywords[0];
+  const std::string_view before = defaults.substr(0, find_name(defaults, name));
+  if (before.size() == defaults.size()) return kKeywords[0];
+  const auto begin = [before](std::string_view word) { return before.rfind(word) + 1; };  // 0: none
+  const auto last = std::ranges::max(kKeywords, {}, begin);
+  return begin(last) > 0 ? last : kKeywords[0];
 }
 
 Result<std::string> line_for(const std::string& language, const std::string& name,
@@ -158,21 +159,25 @@ Result<std::string> line_for(const std::string& language, const std::string& nam
 
 }  // namespace
 
-Result<bool> set_parameters(Notebook& notebook, const std::string& language,
-                            const std::vector<std::pair<std::string, std::string>>& parameters) {
+Result<ParametersSet> set_parameters(
+    Notebook& notebook, const std::string& language,
+    const std::vector<std::pair<std::string, std::string>>& parameters) {
   auto& cells = notebook.cells;
   const auto earlier = std::ranges::find(cells, true, &NotebookCell::has_given_parameters);
   const auto tagged = std::ranges::find(cells, true, &NotebookCell::has_parameters);
   const std::string_view defaults = tagged == cells.end() ? std::string_view() : tagged->source;
+  ParametersSet set{.has_place = earlier != cells.end() || tagged != cells.end()};
   NotebookCell given;
   given.source = language == "javascript" ? "// Parameters\n" : "# Parameters\n";
-  for (const auto& [name, value] : parameters)
+  for (const auto& [name, value] : parameters) {
     given.source += SBX_TRY(line_for(language, name, value, defaults));
+    if (tagged != cells.end() && find_name(defaults, name) == defaults.npos)
+      set.unknown.push_back(name);
+  }
   given.source.pop_back();
   given.metadata["tags"] = {"injected-parameters"};
   given.id = free_cell_id(cells, "injected-parameters");
 
-  const bool has_place = earlier != cells.end() || tagged != cells.end();
   if (earlier != cells.end()) {
     given.id = earlier->id;
     *earlier = std::move(given);
@@ -180,7 +185,7 @@ Result<bool> set_parameters(Notebook& notebook, const std::string& language,
     cells.insert(tagged == cells.end() ? cells.begin() : tagged + 1, std::move(given));
   }
   for (std::size_t i = 0; i < cells.size(); ++i) cells[i].number = i + 1;
-  return has_place;
+  return set;
 }
 
 }  // namespace sbx::cli
