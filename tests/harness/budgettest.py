@@ -7,6 +7,7 @@ import subprocess
 
 import sbxtest
 from causes import CAUSES, EXITED
+from harness import HANG
 from sbxtest import PROBE, SbxTest
 
 MIB = 1 << 20
@@ -44,7 +45,7 @@ class BudgetTest(SbxTest):
 
     def run_cause(self, cause, command, options=None, **rest):
         words = [word.replace("{live}", str(self.live)) for word in (*(options or cause.options), *command)]
-        ended = self.sbx(*words, timeout=120, **rest)
+        ended = self.sbx(*words, timeout=HANG, **rest)
         for path in self.live.iterdir():
             path.unlink()
         return ended

@@ -9,6 +9,7 @@ on the machine too, `without` names the entry: the program succeeds exactly wher
 
 import dataclasses
 
+from harness import AMPLE
 from sbxtest import PROBE
 
 MIB = 1 << 20
@@ -50,7 +51,7 @@ def _probe(*words):
 
 
 def _memory(name, beyond, within, budget=64, **rest):
-    rest_of_options = ("--disk", "1G", "--set", 'limits.file_size="1G"', "--timeout", "30s")
+    rest_of_options = ("--disk", "1G", "--set", 'limits.file_size="1G"', "--timeout", AMPLE)
     return Cause(name, ("--memory", f"{budget}M", *rest_of_options), beyond, within, MEMORY, "memory",
                  quick=("--memory", "32M", *rest_of_options), **rest)
 
@@ -64,8 +65,8 @@ TASK_CLOCK = ("limits.cpu_time", "no task clock: perf_event_open: ")
 
 _few_processes = ("--processes", "24", "--timeout", "1500ms", "--cpu-time", "60s")
 _quick_processes = ("--processes", "24", "--timeout", "400ms", "--cpu-time", "60s")
-_cpu = ("--cpu-time", "300ms", "--timeout", "30s", "--processes", "64")
-_quick_cpu = ("--cpu-time", "60ms", "--timeout", "30s", "--processes", "64")
+_cpu = ("--cpu-time", "300ms", "--timeout", AMPLE, "--processes", "64")
+_quick_cpu = ("--cpu-time", "60ms", "--timeout", AMPLE, "--processes", "64")
 _soon = ("--timeout", "60ms")
 
 MEMORY_CAUSES = (
@@ -98,7 +99,7 @@ PROCESS_CAUSES = (
           passing=True, quick=_quick_processes),
     Cause("thread bomb", _few_processes, _probe("threads", 200), _probe("threads", 8), EXITED, "processes", "processes"),
     Cause("zombies", _few_processes, _probe("zombies", 200), _probe("zombies", 8), EXITED, "processes", "processes"),
-    Cause("end at the refused fork", ("--processes", "24", "--timeout", "30s"), ("--lang", "python", "-c", PYTHON_LEAVES), ("--lang", "python", "-c", PYTHON_TWIN), EXITED,
+    Cause("end at the refused fork", ("--processes", "24", "--timeout", AMPLE), ("--lang", "python", "-c", PYTHON_LEAVES), ("--lang", "python", "-c", PYTHON_TWIN), EXITED,
           "processes", "processes"),
 )
 CPU_CAUSES = (
@@ -135,6 +136,6 @@ SIZE_CAUSES = (
 TIME_CAUSES = (
     Cause("sleep", ("--timeout", "300ms"), ("--", "sleep", "100"), ("--", "sleep", "0.01"), WALL, unit="ms", quick=_soon),
     Cause("SIGSTOP of itself", ("--timeout", "300ms"), _probe("stop"), ("--", "sleep", "0.01"), WALL, unit="ms", quick=_soon),
-    Cause("daemons left behind", ("--timeout", "30s"), _probe("leave", "daemon", 5), ("--", "true"), EXITED, unit="ms"),
+    Cause("daemons left behind", ("--timeout", AMPLE), _probe("leave", "daemon", 5), ("--", "true"), EXITED, unit="ms"),
 )
 CAUSES = (*MEMORY_CAUSES, *PROCESS_CAUSES, *CPU_CAUSES, *SIZE_CAUSES, *TIME_CAUSES)

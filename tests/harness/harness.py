@@ -18,6 +18,8 @@ import unittest
 SOURCE = pathlib.Path(os.environ.get("SBX_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 # Seconds: no test judges by them how fast something is; what takes longer hangs.
 HANG = 1200.0 if os.environ.get("SBX_EMULATED") else 120.0
+# The wall time of a program that must end by another cause: an emulated machine beside others may stand still for a minute.
+AMPLE = "15m" if os.environ.get("SBX_EMULATED") else "30s"
 TURN = 0.005  # seconds between two looks at something
 SKIPPED = 77  # SKIP_RETURN_CODE of ctest
 _LINE, _MESSAGE = 300, 5  # characters of a line, lines of a message, in the closing words

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import sbxtest
-from harness import HANG, main, wait_until  # main is for the scripts that import this
+from harness import AMPLE, HANG, main, wait_until  # main is for the scripts that import this
 from sbxtest import SBX, SOURCE, SbxTest
 
 try:
@@ -171,6 +171,8 @@ class SessionTest(SbxTest):
 
     def start_session(self, *options, name="work", **rest):
         """Starts a session and returns what `start --json` says."""
+        if os.environ.get("SBX_EMULATED") and "--timeout" not in options:
+            options = (*options, "--timeout", AMPLE)
         started = self.sbx_session("start", "--json", *options, *([name] if name else []), **rest)
         self.assertEqual(started.status, 0, started)
         facts = started.json
