@@ -7,6 +7,8 @@ emulator=$1 program=$2 table=$3
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
+# Sessions of whoever tests here have no part in it: one named so would be told of first.
+export HOME="$scratch" XDG_RUNTIME_DIR="$scratch" XDG_STATE_HOME="$scratch"
 
 # says STATUS TEXT ARGUMENT…: sbx ends with it, and its answer contains the text.
 says() {
