@@ -43,6 +43,8 @@ enum class Retry : std::uint8_t {
   with_copies,       ///< a writable overlay is impossible here
   disk_in_memory,    ///< the directory of the private disk can't hold whiteouts
   without_listener,  ///< a seccomp listener outside of sbx excludes another one (EBUSY)
+  with_outer_proc,   ///< no procfs of the sandbox's own can be mounted (EPERM)
+  keeps_host_name,   ///< the host name can't be set (EPERM)
 };
 
 struct Error {

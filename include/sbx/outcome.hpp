@@ -186,6 +186,8 @@ struct NetworkFailure {
 /// the record).
 #define SBX_PROMISES(X)                          \
   X(landlock, "landlock")                        \
+  X(own_proc, "proc")                            \
+  X(host_name, "hostname")                       \
   X(trusted_policy, "trusted-policy")            \
   X(named_calls, "syscalls.named")               \
   X(network_mode, "network.mode")                \

@@ -19,8 +19,10 @@ namespace sbx {
   KIND(scratch, "scratch", Scratch) /* the directory `source` of the private disk */              \
                                     /* (base/private_disk.hpp) at target */                       \
   KIND(proc, "proc", Proc)          /* a procfs of the sandbox's own, hidepid=ptraceable */       \
-  KIND(devpts, "devpts", Devpts)    /* a devpts of the sandbox's own */                           \
-  KIND(mask_file, "mask-file", MaskFile) /* /dev/null over target, when it exists */              \
+  KIND(outer_proc, "outer-proc", OuterProc) /* the caller's /proc with all that is mounted in */  \
+                                            /* it, read-only; Landlock opens a few files of it */ \
+  KIND(devpts, "devpts", Devpts)            /* a devpts of the sandbox's own */                   \
+  KIND(mask_file, "mask-file", MaskFile)    /* /dev/null over target, when it exists */           \
   KIND(mask_directory, "mask-directory",                                                          \
        MaskDirectory) /* an empty read-only directory over target, when it exists */              \
   KIND(read_only, "read-only", ReadOnly) /* target (a path below an earlier mount) is bound on */ \

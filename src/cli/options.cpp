@@ -47,7 +47,7 @@ constexpr OptionRow kRunOptions[] = {
      "Set one key of the policy, as in --set 'limits.memory=\"512M\"'. A list replaces the list.",
      take_set},
     {"--require",
-     "memory.cgroup|cpu.cgroup|processes.cgroup|landlock|syscalls.named|network.named|trusted-"
+     "memory.cgroup|cpu.cgroup|processes.cgroup|landlock|proc|syscalls.named|network.named|trusted-"
      "policy|all",
      kPolicy, kEach,
      "Refuse to run when this could only be enforced in a weaker way, or not at all.",

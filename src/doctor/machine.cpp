@@ -63,7 +63,7 @@ Finding unknown(std::string name) {
                  "see user namespaces");
 }
 
-Finding procfs() {
+Finding procfs(const host::Host& host) {
   const Asked asked = ask_procfs();
   if (worked(asked))
     return {.name = "procfs",
@@ -72,7 +72,15 @@ Finding procfs() {
                         : "a sandbox can have its own, through which budgets are polled: /proc "
                           "hides processes"};
   const Error error = run::no_procfs(asked ? asked->error : EPERM);
-  return missing("procfs", error.text(), "nothing can be run", error.hint);
+  if (error.retry == Retry::none || host.landlock_abi == 0 || !host::lists_processes())
+    return missing("procfs", error.text(), "nothing can be run", error.hint);
+  return {.name = "procfs",
+          .state = State::weaker,
+          .fact = "parts of /proc are hidden here, so the kernel refuses a fresh one",
+          .consequence =
+              "a program sees a few files of this /proc, behind Landlock; ps, top and "
+              "/proc/self don't work",
+          .cure = error.hint};
 }
 
 Finding filter() {
@@ -172,7 +180,7 @@ std::vector<Finding> examine_machine(const host::Host& host) {
   const bool inside = worked(asked);
   return {architecture(host),
           namespaces(asked),
-          inside ? procfs() : unknown("procfs"),
+          inside ? procfs(host) : unknown("procfs"),
           filter(),
           listener(),
           landlock(host),

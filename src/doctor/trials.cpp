@@ -32,6 +32,10 @@ std::string_view cure_of(const Degraded& item) {
       return kGroupCure;
     case Promise::landlock:
       return "boot with landlock among the names of lsm=";
+    case Promise::own_proc:
+    case Promise::host_name:
+      return "start the container with --security-opt seccomp=unconfined --security-opt "
+             "unmask=ALL (podman), or systempaths=unconfined (docker)";
     case Promise::named_calls:
       return "run sbx outside of the container manager that listens";
     case Promise::trusted_policy:

@@ -25,7 +25,8 @@ constexpr int kMostLinks = 40;
 bool shows_something(const plan::Mount& mount) {
   const MountKind kind = mount.kind();
   return kind == MountKind::bind || kind == MountKind::overlay || kind == MountKind::copy ||
-         kind == MountKind::scratch || kind == MountKind::file || kind == MountKind::proc;
+         kind == MountKind::scratch || kind == MountKind::file || kind == MountKind::proc ||
+         kind == MountKind::outer_proc;
 }
 
 /// The mount that a path is on; null: the sandbox's own root.

@@ -19,11 +19,12 @@ struct Requirement {
   host::Means host::ControlGroup::* group = nullptr;  ///< the budget that a cgroup must enforce
 };
 
-constexpr std::array<Requirement, 7> kRequirements = {{
+constexpr std::array<Requirement, 8> kRequirements = {{
     {.name = "memory.cgroup", .group = &host::ControlGroup::memory},
     {.name = "cpu.cgroup", .group = &host::ControlGroup::cpus},
     {.name = "processes.cgroup", .group = &host::ControlGroup::processes},
     {.name = "landlock", .promise = Promise::landlock},
+    {.name = "proc", .promise = Promise::own_proc},
     {.name = "syscalls.named", .promise = Promise::named_calls},
     {.name = "network.named", .promise = Promise::named_destinations},
     {.name = "trusted-policy", .promise = Promise::trusted_policy},

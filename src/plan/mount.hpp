@@ -102,6 +102,7 @@ struct Content {
   std::string text{};
 };
 struct Proc {};
+struct OuterProc {};
 struct Devpts {};
 struct MaskFile {};
 struct MaskDirectory {};

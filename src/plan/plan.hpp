@@ -137,8 +137,9 @@ struct Plan {
   NetworkPlan network;
   Filter filter;
   policy::DeniedCall denied = policy::DeniedCall::errno_;
-  bool landlock_files = true;  ///< enforce files; scopes are used wherever the kernel has them
-  int landlock_abi = 0;        ///< 0: none
+  bool keeps_host_name = false;  ///< the caller's: this machine does not let it be set
+  bool landlock_files = true;    ///< enforce files; scopes are used wherever the kernel has them
+  int landlock_abi = 0;          ///< 0: none
   bool interactive = false;
   StdinMode stdin_mode = StdinMode::inherit;
   std::string stdin_file;

@@ -249,6 +249,8 @@ std::string mount_words(const plan::Mount& mount) {
       return fmt::format("private    {}", target);
     case plan::MountKind::proc:
       return fmt::format("proc       {}", target);
+    case plan::MountKind::outer_proc:
+      return fmt::format("proc       {} the caller's, a few files of it", target);
     case plan::MountKind::devpts:
       return fmt::format("terminals  {}", target);
     case plan::MountKind::mask_file:

@@ -35,7 +35,7 @@ bool failed(const Verdict& verdict) {
 bool shows_files(plan::MountKind kind) {
   return kind == plan::MountKind::bind || kind == plan::MountKind::overlay ||
          kind == plan::MountKind::copy || kind == plan::MountKind::file ||
-         kind == plan::MountKind::proc;
+         kind == plan::MountKind::proc || kind == plan::MountKind::outer_proc;
 }
 
 /// True if the plan makes something of the host visible at or above this path.

@@ -1,7 +1,9 @@
 #include "run/weaker_plan.hpp"
 
+#include "host/process_view.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/files/disk.hpp"
+#include "plan/tier/outer_proc.hpp"
 #include "policy/network_match.hpp"
 
 namespace sbx::run {
@@ -69,6 +71,37 @@ Result<plan::Plan> without_directory(const plan::Plan& plan, const Error& error)
   return in_memory;
 }
 
+/// The caller's /proc, of which Landlock opens a few files. Without Landlock it would show every
+/// process of the container, and without the supervisor's view of it budgets could not be counted.
+Result<plan::Plan> with_outer_proc(const plan::Plan& plan, const Error& error) {
+  const auto impossible = [&error](const char* why) {
+    Error told = error;
+    told.retry = Retry::none;
+    told.hint = std::string(why) + "; " + error.hint;
+    return fail(std::move(told));
+  };
+  if (plan.landlock_abi == 0)
+    return impossible("the container's /proc can't be shown instead: this kernel has no Landlock");
+  if (!plan.landlock_files)
+    return impossible("the container's /proc can't be shown instead: filesystem.landlock = false");
+  if (!host::lists_processes())
+    return impossible("the container's /proc can't be shown instead: it hides processes (hidepid)");
+  plan::Plan weaker = plan;
+  plan::show_outer_proc(weaker);
+  SBX_TRY(plan::check_requirements(weaker.required, weaker));
+  return weaker;
+}
+
+Result<plan::Plan> with_callers_host_name(const plan::Plan& plan) {
+  plan::Plan weaker = plan;
+  weaker.keeps_host_name = true;
+  weaker.degraded.push_back({.promise = Promise::host_name,
+                             .why = "a system-call filter outside of sbx refuses sethostname(2)",
+                             .instead = "the program sees the caller's host name"});
+  SBX_TRY(plan::check_requirements(weaker.required, weaker));
+  return weaker;
+}
+
 }  // namespace
 
 Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, const Error& error) {
@@ -81,6 +114,10 @@ Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, c
       return without_directory(plan, error);
     case Retry::without_listener:
       return without_listener(plan);
+    case Retry::with_outer_proc:
+      return with_outer_proc(plan, error);
+    case Retry::keeps_host_name:
+      return with_callers_host_name(plan);
   }
   return fail(error);
 }

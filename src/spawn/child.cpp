@@ -130,7 +130,7 @@ void limit_cpus(const Program& program) {
 }
 
 void name_host(const Program& program) {
-  if (!enter(program, Stage::hostname)) return;
+  if (program.keeps_host_name || !enter(program, Stage::hostname)) return;
   static constexpr char kHost[] = "sandbox";
   must(program, Stage::hostname, 0, call(SYS_sethostname, kHost, sizeof kHost - 1));
   must(program, Stage::hostname, 1, call(SYS_setdomainname, "", 0));
@@ -245,7 +245,7 @@ void read_comm(pid_t pid, char (&comm)[sizeof control::Report::comm]) {
   while (call(SYS_waitid, P_ALL, 0, &ended, WEXITED | WNOWAIT | __WALL, nullptr) == 0) {
     // A child of a process that ran may have been a zombie for long: it has its own status.
     const bool ran = ended.si_code == CLD_KILLED && ended.si_status == SIGKILL;
-    if (ran && report.running++ == 0) read_comm(ended.si_pid, report.comm);
+    if (ran && report.running++ == 0 && !program.outer_proc) read_comm(ended.si_pid, report.comm);
     ++report.value;
     if (::waitpid(ended.si_pid, nullptr, __WALL) < 0) break;
   }

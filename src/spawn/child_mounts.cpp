@@ -107,6 +107,16 @@ void add_proc(Builder& builder, const Step& step) {
   place(builder, tree, step.target, true);
 }
 
+/// Recursive: what hides parts of it is locked to it, mount_namespaces(7).
+void add_outer_proc(Builder& builder, const Step& step) {
+  struct stat facts;
+  const int tree = clone_path(builder, "/proc", true, facts);
+  set_attributes(builder, tree,
+                 MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+                 true);
+  place(builder, tree, step.target, true);
+}
+
 void add_devpts(Builder& builder, const Step& step) {
   // Without a bound one instance takes all terminals of the machine, kernel.pty.max.
   const Option options[] = {
@@ -261,6 +271,8 @@ constexpr Handler handler_of(MountKind kind) {
       return {Stage::bind, add_scratch};
     case MountKind::proc:
       return {Stage::proc, add_proc};
+    case MountKind::outer_proc:
+      return {Stage::proc, add_outer_proc};
     case MountKind::devpts:
       return {Stage::devpts, add_devpts};
     case MountKind::mask_file:

@@ -125,6 +125,8 @@ struct Program {
   std::uint64_t socket_count;  ///< at most kMostRequests
   bool asks_before_reaping;    ///< Report child_ended and wait for Order reap
   bool list_processes;         ///< hand over a procfs without hidepid
+  bool outer_proc;             ///< /proc numbers processes as the caller's PID namespace does
+  bool keeps_host_name;        ///< the caller's
 
   // root
   Text scratch_size;  ///< tmpfs options, decimal

@@ -17,8 +17,17 @@ using child::Stage;
 using plan::Mount;
 using plan::MountKind;
 
-constexpr const char* kContainerCure =
-    "in Docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined";
+/// Docker confines containers by AppArmor too, and podman says "unmask" for "systempaths".
+std::string container_cure() {
+  const auto profile = sys::read_file("/proc/self/attr/current", 256);
+  const bool confined = profile && profile->contains("docker-default");
+  return std::string(
+             "in Docker: --security-opt seccomp=unconfined --security-opt "
+             "systempaths=unconfined") +
+         (confined ? " --security-opt apparmor=unconfined" : "") +
+         "; in podman: --security-opt seccomp=unconfined --security-opt unmask=ALL";
+}
+
 /// The comment in the profile says where to put it and how to load it.
 constexpr const char* kAppArmorCure =
     "install sbx's AppArmor profile (share/sbx/apparmor below the prefix of its installation), or "
@@ -44,6 +53,8 @@ std::string describe_mount(const Mount& mount) {
       return "cannot bind the device '" + mount.source() + "'";
     case MountKind::proc:
       return "cannot mount a /proc of the sandbox's own";
+    case MountKind::outer_proc:
+      return "cannot show the caller's /proc";
     case MountKind::devpts:
       return "cannot mount a devpts of the sandbox's own";
     case MountKind::mask_file:
@@ -82,7 +93,7 @@ std::string mount_hint(const Mount& mount, int error) {
   if (mount.kind() == MountKind::proc && error == EPERM)
     return std::string(
                "the host's own /proc is partly hidden, so the kernel refuses a fresh one; ") +
-           kContainerCure;
+           container_cure();
   if (mount.kind() == MountKind::overlay &&
       (error == EINVAL || error == ENODEV || error == EOPNOTSUPP))
     return "this file system or kernel can't be a layer of overlayfs without root: --workspace "
@@ -130,8 +141,8 @@ Error explain_no_rights(Error error) {
   error.message = "this machine makes user namespaces but gives no rights in them";
   error.hint = std::string("AppArmor's restriction: ") + kAppArmorCure;
   if (!setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
-    error.hint = std::string("a container's system-call filter is in the way (") + kContainerCure +
-                 "), or " + error.hint;
+    error.hint = std::string("a container's system-call filter is in the way (") +
+                 container_cure() + "), or " + error.hint;
   return error;
 }
 
@@ -177,6 +188,8 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
         error.message += ": " + describe_mount(mount);
         error.hint = mount_hint(mount, progress.error);
         if (!mount.origin.file.empty()) error.origin = mount.origin;
+        if (mount.kind() == MountKind::proc && progress.error == EPERM)
+          error.retry = Retry::with_outer_proc;
         if (mount.kind() == MountKind::overlay && !mount.read_only() &&
             cannot_layer(progress.error)) {
           error.code = "no-overlay";
@@ -202,8 +215,13 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
             "the caller's root is not a mount of its own (a chroot or an initramfs): run sbx "
             "outside of it";
       break;
-    // The first stages that need a privilege; their order does not matter.
+    // The first stages that need a privilege; their order does not matter. A filter may refuse the
+    // host name alone: if the cause is another one, the next attempt tells it.
     case Stage::hostname:
+      if (progress.error != EPERM && progress.error != EACCES) break;
+      error = explain_no_rights(error);
+      error.retry = Retry::keeps_host_name;
+      break;
     case Stage::gateway:
     case Stage::own_network:
     case Stage::loopback:
@@ -222,7 +240,7 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
 std::string filter_in_the_way() {
   return std::string(
              "the system-call filter of a container or of another sandbox is in the way; ") +
-         kContainerCure;
+         container_cure();
 }
 
 Error explain_clone_failure(int errno_value) {
@@ -255,10 +273,14 @@ Error explain_clone_failure(int errno_value) {
     error.hint = "sysctl user.max_user_namespaces=15000";
   else if (setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
     error.hint = kAppArmorCure;
+  else if (errno_value == EINVAL)  // the flags are right on every kernel of Linux since 5.7
+    error.hint =
+        "this is not Linux's own kernel: gVisor (runsc) makes no such namespaces; run the "
+        "container with another runtime, in Docker --runtime runc";
   else if (errno_value == EPERM && in_chroot())
     error.hint = "sbx was started in a chroot, where no user namespace can be made: run it outside";
   else if (errno_value == EPERM)
-    error.hint = std::string("a container's system-call filter is in the way; ") + kContainerCure;
+    error.hint = std::string("a container's system-call filter is in the way; ") + container_cure();
   else if (errno_value == ENOSPC || errno_value == EUSERS)
     error.hint =
         "too many namespaces are in use, or they are nested too deep: see the limits in "

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "plan/files/reach.hpp"
 #include "spawn/rights.hpp"
 
 namespace sbx::spawn {
@@ -127,6 +128,7 @@ void pack_step(Block& block, Placed<child::Step> place, const Mount& mount, cons
 
 /// What belongs to a PID namespace, or could lead into another call: each call mounts its own.
 bool is_renewed(const Mount& mount) {
+  if (mount.kind() == MountKind::outer_proc) return false;
   return mount.target == "/proc" || mount.target.starts_with("/proc/") ||
          mount.target == "/dev/pts";
 }
@@ -226,6 +228,8 @@ void pack_facts(Program& program, const plan::Plan& plan, const PackRequest& req
       (plan.control_group.processes == host::Means::none || plan.calls > 0) &&
       plan.budgets.processes > 0;
   program.list_processes = request.list_processes;
+  program.outer_proc = plan::shows_outer_proc(plan.mounts);
+  program.keeps_host_name = plan.keeps_host_name;
   program.waits_for_copies = request.waits_for_copies;
   program.interactive = plan.interactive;
   program.umask = plan.umask;

@@ -85,11 +85,18 @@ class Doctor(SbxTest):
 
     def test_a_hidden_proc_is_found_with_the_cure(self):
         wrapper = self.broken(HIDDEN_PROC)
-        answer = self.doctor("-p", "strict", status=1, wrapper=wrapper)
+        answer = self.doctor("-p", "strict", wrapper=wrapper)
         self.assertEqual(answer["machine"]["user namespaces"]["state"], "ok")
-        self.assertEqual(answer["machine"]["procfs"]["state"], "missing")
+        self.assertEqual(answer["machine"]["procfs"]["state"], "weaker")
         self.assertIn("systempaths=unconfined", answer["machine"]["procfs"]["cure"])
+        self.assertIn("proc", answer["policies"]["strict"]["degraded"])
         self.agrees(answer["policies"], wrapper=wrapper)
+        # Nothing would shield it there.
+        path = self.policy("[filesystem]\nlandlock = false")
+        answer = self.doctor("-p", path, status=1, wrapper=wrapper)
+        self.assertEqual(answer["policies"]["test-policy"]["code"], "setup-proc")
+        self.agrees({path: answer["policies"]["test-policy"]}, wrapper=wrapper)
+        self.assertEqual(self.doctor("-p", "strict")["machine"]["procfs"]["state"], "ok")
 
     def test_a_listener_in_the_way_is_weaker(self):
         answer = self.doctor("-p", "strict", preexec=listen)

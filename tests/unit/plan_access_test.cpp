@@ -55,5 +55,25 @@ TEST(Access, WhatCoversAPartOfAnotherStepAddsNothing) {
   EXPECT_EQ(all[1].path, "/proc");
 }
 
+TEST(Access, WithTheCallersProcEveryPartOfTheRootIsReachedButThatAndItsRoot) {
+  const std::vector<Mount> mounts{
+      {.target = "/usr", .payload = mount::Bind{}},
+      {.target = "/bin", .payload = mount::Symlink{}},
+      {.target = "/proc", .payload = mount::OuterProc{}},
+      {.target = "/etc/x", .payload = mount::File{}},
+      {.target = "/srv/a/b", .payload = mount::Scratch{}, .rights = kWritable},
+      {.target = "/notes", .payload = mount::File{}},
+  };
+  const std::vector<Access> all = reached_through(mounts);
+  const auto find = [&](const char* path) { return std::ranges::find(all, path, &Access::path); };
+  for (const char* const path : {"/", "/proc", "/bin"}) EXPECT_EQ(find(path), all.end()) << path;
+  for (const char* const path : {"/usr", "/etc", "/srv"})
+    EXPECT_EQ(find(path)->rights, Rights{}) << path;
+  EXPECT_EQ(find("/srv/a/b")->rights, kWritable);
+  EXPECT_FALSE(find("/notes")->is_directory);
+  EXPECT_EQ(find("/proc/meminfo")->rights, Rights{.execute = false});
+  EXPECT_EQ(std::ranges::count_if(all, [](const Access& each) { return each.rights.write; }), 1);
+}
+
 }  // namespace
 }  // namespace sbx::plan

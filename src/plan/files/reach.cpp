@@ -1,5 +1,8 @@
 #include "plan/files/reach.hpp"
 
+#include <algorithm>
+#include <string>
+
 namespace sbx::plan {
 namespace {
 
@@ -17,6 +20,7 @@ bool shows_something(MountKind kind) {
     case MountKind::directory:
     case MountKind::symlink:
     case MountKind::file:
+    case MountKind::outer_proc:
     case MountKind::mask_file:
     case MountKind::mask_directory:
     case MountKind::read_only:
@@ -32,10 +36,62 @@ bool is_directory(const Mount& step) {
   return bind == nullptr || bind->source.is_directory;
 }
 
+/// These tell about the machine and not about its processes. What a kernel lacks is left out; what
+/// a container covers stays covered.
+constexpr const char* kOpenInOuterProc[] = {
+    "/proc/meminfo",
+    "/proc/cpuinfo",
+    "/proc/stat",
+    "/proc/loadavg",
+    "/proc/uptime",
+    "/proc/version",
+    "/proc/filesystems",
+    "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/ostype",
+    "/proc/sys/kernel/pid_max",
+    "/proc/sys/kernel/threads-max",
+    "/proc/sys/kernel/ngroups_max",
+    "/proc/sys/kernel/cap_last_cap",
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/sys/kernel/random/entropy_avail",
+    "/proc/sys/kernel/random/uuid",
+    "/proc/sys/vm/overcommit_memory",
+    "/proc/sys/vm/max_map_count",
+    "/proc/sys/fs/file-max",
+    "/proc/sys/fs/nr_open",
+    "/proc/sys/fs/pipe-max-size",
+};
+
+/// A rule of Landlock for "/" would hold below /proc too: it looks for rules from a file up to the
+/// root, across mounts. So the root itself can't be listed.
+std::vector<Access> all_but_proc(const std::vector<Mount>& mounts) {
+  std::vector<Access> all;
+  for (const Mount& step : mounts) {
+    const std::string part = step.target.substr(0, step.target.find('/', 1));
+    const bool is_part = part == step.target;
+    if (part == "/proc" || (is_part && step.kind() == MountKind::symlink) ||
+        std::ranges::find(all, part, &Access::path) != all.end())
+      continue;
+    all.push_back(
+        {.path = part,
+         .rights = {},
+         .is_directory = !is_part || (step.kind() != MountKind::file && is_directory(step))});
+  }
+  for (const char* const path : kOpenInOuterProc)
+    all.push_back({.path = path, .rights = {.execute = false}, .is_directory = false});
+  return all;
+}
+
 }  // namespace
 
+bool shows_outer_proc(const std::vector<Mount>& mounts) {
+  return std::ranges::find(mounts, MountKind::outer_proc, &Mount::kind) != mounts.end();
+}
+
 std::vector<Access> reached_through(const std::vector<Mount>& mounts) {
-  std::vector<Access> all{{.path = "/", .rights = {}}};
+  std::vector<Access> all = shows_outer_proc(mounts)
+                                ? all_but_proc(mounts)
+                                : std::vector<Access>{{.path = "/", .rights = {}}};
   bool has_devices = false;
   for (const Mount& step : mounts) {
     if (!shows_something(step.kind())) continue;

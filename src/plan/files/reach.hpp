@@ -8,8 +8,12 @@
 namespace sbx::plan {
 
 /// What the program reaches through these mounts. The first is the root: everything may be read and
-/// executed, as far as the attributes of the mounts permit. Steps that cover or fix a part of an
-/// earlier one add nothing.
+/// executed, as far as the attributes of the mounts permit. With the caller's /proc it is each part
+/// of the root but that, and the files of it that tell nothing of others. Steps that cover or fix a
+/// part of an earlier one add nothing.
 [[nodiscard]] std::vector<Access> reached_through(const std::vector<Mount>& mounts);
+
+/// True if /proc is the caller's.
+[[nodiscard]] bool shows_outer_proc(const std::vector<Mount>& mounts);
 
 }  // namespace sbx::plan
