@@ -25,7 +25,7 @@ PYTHON_TWIN = "import os\nfor _ in range(4):\n  if os.fork() == 0: os._exit(0)\n
 # Exits at once when one more fork is refused; its children have no time for anything.
 PYTHON_LEAVES = "import os\nwhile True:\n  try:\n    if os.fork() == 0: os._exit(0)\n  except OSError: os._exit(1)"
 # A shell that can't fork gives up; by then the first one has become another program.
-SHELL_BOMB = "b() { b | b & }; (b) 2>/dev/null & exec sleep 100"
+SHELL_BOMB = "b() { b | b & }; (b) 2>&1 & exec sleep 100"  # dash says that it cannot fork
 SHELL_TWIN = "for i in 1 2 3 4; do (exit 0) & done; wait"
 
 
@@ -64,6 +64,7 @@ UNSEEN = {"polled": (EXITED, None, "limits.memory", "worked")}
 TASK_CLOCK = ("limits.cpu_time", "no task clock: perf_event_open: ")
 
 _few_processes = ("--processes", "24", "--timeout", "1500ms", "--cpu-time", "60s")
+_ending_processes = ("--processes", "24", "--timeout", AMPLE, "--cpu-time", "60s")
 _quick_processes = ("--processes", "24", "--timeout", "400ms", "--cpu-time", "60s")
 _cpu = ("--cpu-time", "300ms", "--timeout", AMPLE, "--processes", "64")
 _quick_cpu = ("--cpu-time", "60ms", "--timeout", AMPLE, "--processes", "64")
@@ -96,10 +97,10 @@ PROCESS_CAUSES = (
     Cause("fork bomb in Python", _few_processes, ("--lang", "python", "-c", PYTHON_BOMB), ("--lang", "python", "-c", PYTHON_TWIN), WALL,
           "processes", "processes", said="refused", quick=("--processes", "24", "--timeout", "1s", "--cpu-time", "60s")),
     Cause("fork bomb in sh", _few_processes, ("--", "sh", "-c", SHELL_BOMB), ("--", "sh", "-c", SHELL_TWIN), WALL, "processes", "processes",
-          passing=True, quick=_quick_processes),
-    Cause("thread bomb", _few_processes, _probe("threads", 200), _probe("threads", 8), EXITED, "processes", "processes"),
-    Cause("zombies", _few_processes, _probe("zombies", 200), _probe("zombies", 8), EXITED, "processes", "processes"),
-    Cause("end at the refused fork", ("--processes", "24", "--timeout", AMPLE), ("--lang", "python", "-c", PYTHON_LEAVES), ("--lang", "python", "-c", PYTHON_TWIN), EXITED,
+          passing=True, said="Cannot fork", quick=_quick_processes),
+    Cause("thread bomb", _ending_processes, _probe("threads", 200), _probe("threads", 8), EXITED, "processes", "processes"),
+    Cause("zombies", _ending_processes, _probe("zombies", 200), _probe("zombies", 8), EXITED, "processes", "processes"),
+    Cause("end at the refused fork", _ending_processes, ("--lang", "python", "-c", PYTHON_LEAVES), ("--lang", "python", "-c", PYTHON_TWIN), EXITED,
           "processes", "processes"),
 )
 CPU_CAUSES = (
