@@ -72,7 +72,8 @@ Finding procfs(const host::Host& host) {
                         : "a sandbox can have its own, through which budgets are polled: /proc "
                           "hides processes"};
   const Error error = run::no_procfs(asked ? asked->error : EPERM);
-  if (error.retry == Retry::none || host.landlock_abi == 0 || !host::lists_processes())
+  if (error.retry == Retry::none || host.landlock_abi == 0 ||
+      host::hides_processes(*host.files).value_or(true))
     return missing("procfs", error.text(), "nothing can be run", error.hint);
   return {.name = "procfs",
           .state = State::weaker,

@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace sbx::host {
 namespace {
 
@@ -27,6 +29,14 @@ bool shows_others() {
 
 bool lists_processes() {
   return ::access("/proc/thread-self/children", R_OK) == 0 && (traces_all() || shows_others());
+}
+
+Result<bool> hides_processes(const Files& files) {
+  if (::access("/proc/thread-self/children", R_OK) != 0) return true;
+  if (traces_all()) return false;
+  const std::vector<MountPoint> all = SBX_TRY(mounts(files));
+  const auto last = std::ranges::find(all.rbegin(), all.rend(), "/proc", &MountPoint::path);
+  return last == all.rend() || last->options.contains("hidepid=");
 }
 
 }  // namespace sbx::host

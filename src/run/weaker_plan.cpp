@@ -73,7 +73,8 @@ Result<plan::Plan> without_directory(const plan::Plan& plan, const Error& error)
 
 /// The caller's /proc, of which Landlock opens a few files. Without Landlock it would show every
 /// process of the container, and without the supervisor's view of it budgets could not be counted.
-Result<plan::Plan> with_outer_proc(const plan::Plan& plan, const Error& error) {
+Result<plan::Plan> with_outer_proc(const plan::Plan& plan, const host::Host& host,
+                                   const Error& error) {
   const auto impossible = [&error](const char* why) {
     Error told = error;
     told.retry = Retry::none;
@@ -84,7 +85,7 @@ Result<plan::Plan> with_outer_proc(const plan::Plan& plan, const Error& error) {
     return impossible("the container's /proc can't be shown instead: this kernel has no Landlock");
   if (!plan.landlock_files)
     return impossible("the container's /proc can't be shown instead: filesystem.landlock = false");
-  if (!host::lists_processes())
+  if (SBX_TRY(host::hides_processes(*host.files)))
     return impossible("the container's /proc can't be shown instead: it hides processes (hidepid)");
   plan::Plan weaker = plan;
   plan::show_outer_proc(weaker);
@@ -115,7 +116,7 @@ Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, c
     case Retry::without_listener:
       return without_listener(plan);
     case Retry::with_outer_proc:
-      return with_outer_proc(plan, error);
+      return with_outer_proc(plan, host, error);
     case Retry::keeps_host_name:
       return with_callers_host_name(plan);
   }

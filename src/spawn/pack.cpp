@@ -227,8 +227,8 @@ void pack_facts(Program& program, const plan::Plan& plan, const PackRequest& req
   program.asks_before_reaping =
       (plan.control_group.processes == host::Means::none || plan.calls > 0) &&
       plan.budgets.processes > 0;
-  program.list_processes = request.list_processes;
   program.outer_proc = plan::shows_outer_proc(plan.mounts);
+  program.list_processes = request.list_processes && !program.outer_proc;
   program.keeps_host_name = plan.keeps_host_name;
   program.waits_for_copies = request.waits_for_copies;
   program.interactive = plan.interactive;

@@ -20,9 +20,9 @@ class HiddenProcesses(SbxTest):
         for directory in (self.tmp, self.home, self.work):
             os.chown(directory, NOBODY, NOBODY)
 
-    def hidden(self, hidepid, *words, env=None):
+    def hidden(self, hidepid, *words, env=None, also="true"):
         """Runs sbx as nobody, who sees a new /proc with that option."""
-        script = 'mount -t proc -o "hidepid=$0" sbx-test /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"'
+        script = f'mount -t proc -o "hidepid=$0" sbx-test /proc && {also} && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"'
         process = sbxtest.start(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, str(hidepid),
                                  sbxtest.binary_for(env or {}), *map(str, words)], env=self.environment(env), cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         out, err = process.communicate(timeout=HANG)
@@ -58,6 +58,14 @@ class HiddenProcesses(SbxTest):
             self.assertEqual(session("exec", "work", "--", "echo", "lives")[:2], (0, b"lives\n"))
         finally:
             self.assertEqual(session("stop", "work")[0], 0)
+
+    def test_it_is_refused_where_a_fresh_procfs_is(self):
+        """The caller's /proc, which a program sees in its place, shows nobody the sandbox's processes."""
+        for hidepid, status in ((2, 125), (0, 0)):
+            ended = self.hidden(hidepid, "run", "--", "true", also="mount --bind /dev/null /proc/uptime")
+            self.assertEqual(ended[0], status, ended)
+            if status:
+                self.assertIn(b"it hides processes (hidepid)", ended[2])
 
     def test_where_nothing_shows_them_it_is_refused(self):
         """Without a procfs of the sandbox's own nobody could see that a budget is exceeded."""
