@@ -39,7 +39,7 @@ std::string audit_for_people(const plan::Audit& audit, const std::string& name,
 }
 
 std::string audit_for_programs(const plan::Audit& audit, const std::string& name) {
-  Json json{{"schema", "sbx.audit/1"}};
+  Json json{{"schema", "sbx.audit/1"}, {"sbx", SBX_VERSION}};
   put_name(json, "policy", name);
   json["exposure"] = static_cast<double>(static_cast<int>(audit.exposure * 10 + 0.5)) / 10;
   json["grade"] = plan::grade_name(audit.grade);

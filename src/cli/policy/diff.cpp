@@ -52,7 +52,7 @@ std::string diff_for_people(const std::vector<Difference>& list, const std::stri
 
 std::string diff_for_programs(const std::vector<Difference>& list, const std::string& first,
                               const std::string& second) {
-  Json json{{"schema", "sbx.diff/1"}};
+  Json json{{"schema", "sbx.diff/1"}, {"sbx", SBX_VERSION}};
   put_name(json, "first", first);
   put_name(json, "second", second);
   for (const Heading& heading : kHeadings) {

@@ -104,7 +104,7 @@ Json result_json(const Checked& checked, const Error& error, Rules& rules) {
 }  // namespace
 
 std::string findings_json(const std::vector<Checked>& files) {
-  Json json{{"schema", "sbx.check/1"}};
+  Json json{{"schema", "sbx.check/1"}, {"sbx", SBX_VERSION}};
   Json list = Json::array();
   std::size_t count = 0;
   for (const Checked& checked : files) {

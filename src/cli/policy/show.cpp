@@ -115,7 +115,7 @@ Json key_json(const Key& key, const Policy& policy) {
 }
 
 std::string json_text(const Policy& policy) {
-  Json json{{"schema", "sbx.policy/1"}};
+  Json json{{"schema", "sbx.values/1"}, {"sbx", SBX_VERSION}};
   put_name(json, "source", policy.source);
   put_names(json, "files", policy.files);
   Json values = Json::object();
