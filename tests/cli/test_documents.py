@@ -3,6 +3,7 @@ test_events.py, and what is of sessions in tests/session."""
 
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -71,6 +72,55 @@ class Documents(SbxTest):
         named = json.loads(subprocess.run([SBX, "policy", "schema"], check=True, capture_output=True).stdout)
         self.assertLess({"limits.memory", "filesystem.read", "network.mode"}, keys)
         self.assertLessEqual({key.split(".")[0] for key in keys}, set(named["properties"]), "each key is one of a policy")
+
+    def test_doctor(self):
+        held = schemas.Held("sbx.doctor/1")
+        (self.odd / "live").mkdir()
+        self.policy('[filesystem]\nwrite = ["./live"]\n[interpreters.extensions]\nnone = ["no-such-program"]\n', "p.toml")
+        self.policy('[filesystem]\nread = ["./nosuch"]\n', "missing.toml")
+        self.ask(held, "doctor", "--json")
+        self.ask(held, "doctor", "--json", "-p", "./p.toml")
+        self.ask(held, "doctor", "--json", "-p", "./missing.toml", status=1)
+        self.whole(held)
+
+    def test_plan(self):
+        held = schemas.Held("sbx.plan/1")
+        (self.odd / "live").mkdir()
+        (self.odd / "x").touch()
+        (self.odd / "bin").mkdir()
+        (self.odd / "pyvenv.cfg").write_text("home = /usr/bin\n")
+        for python in ("python", "python3"):  # a plan runs neither
+            shutil.copy("/usr/bin/env", self.odd / "bin" / python)
+        program = self.write("program", "#!/bin/sh\n", mode=0o755, directory=self.odd)
+        path = self.policy('extends = "python"\n[filesystem]\nread = ["./x", "./program"]\nwrite = ["./live"]\n', f"{ODD}.toml")
+        plan = ("run", "--dry-run", "--json", "-p", path)
+        self.ask(held, *plan, "--", program, ODD)
+        self.ask(held, *plan, "--workspace", ".:overlay", "--", "true")
+        self.ask(held, *plan, "--set", 'interpreters.venv="."', "--lang", "python", "-c", "1")
+        self.whole(held)
+        record = schemas.load("sbx.run/1")["properties"]
+        for part in ("policy", "interpreter", "limits", "enforced", "degraded"):
+            forms = record[part].get("oneOf", [record[part]])
+            self.assertTrue(held.schema["properties"][part] in (record[part], *forms), f"{part} is not as in a record")
+
+    def test_ps(self):
+        held = schemas.Held("sbx.ps/1")
+        process = self.start_sbx("--", "sh", "-c", "echo ready; read -r line", ODD, json_record=False, stdin=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        self.assertIn(process.pid, [run["pid"] for run in self.ask(held, "ps", "--json")["runs"]])
+        self.whole(held)
+
+    def test_the_check_notices_what_is_missing_on_either_side(self):
+        held = schemas.Held("sbx.ps/1")
+        empty = self.ask(held, "ps", "--json") | {"runs": []}
+        held = schemas.Held("sbx.ps/1")
+        held.hold(empty)
+        self.assertEqual(held.unseen(), {f".runs.{name}" for name in ("id", "policy", "pid", "since", "command", "command_b64")})
+        with self.assertRaises(AssertionError):
+            held.hold({**empty, "more": 1})
+        with self.assertRaises(AssertionError):
+            held.hold({"schema": "sbx.ps/1", "runs": []})
 
 
 if __name__ == "__main__":

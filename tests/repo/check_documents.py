@@ -54,7 +54,7 @@ def check_record(source):
 
 
 # The manifest of a change set is not JSON; and a policy is a file of the user, which no command prints.
-NO_SCHEMA = {"sbx.set/1", "sbx.doctor/1", "sbx.plan/1", "sbx.ps/1"}
+NO_SCHEMA = {"sbx.set/1"}
 NO_DOCUMENT = {"sbx.policy.1.json"}
 
 
