@@ -153,6 +153,14 @@ class Budgets(SbxTest):
         ended = self.exited(self.sbx("--disk", "8M", PROBE, "fill", "/tmp/file", 4 << 20))
         self.assertEqual(ended.record["limits_met"], [])
 
+    def test_disk_counts_whole_pages(self):
+        """A tmpfs gives each file whole pages, however large the kernel's are; sbx-security(7) tells how many files fit."""
+        code = ("import os\ncount = 0\ntry:\n  while True:\n    with open(f'/tmp/{count}', 'wb', 0) as file: file.write(b'x')\n    count += 1\n"
+                "except OSError as error: print(count, error.strerror)")
+        ended = self.exited(self.python(code, options=["--disk", "64K"]))
+        self.assertEqual(ended.text, f"{(64 << 10) // os.sysconf('SC_PAGE_SIZE')} No space left on device\n")
+        self.assertEqual(ended.record["usage"]["written_bytes"], 64 << 10)
+
     def test_open_files_only_refuse(self):
         code = "import os\ntry:\n  while True: os.open('/dev/null', 0)\nexcept OSError as e: print(e.strerror)"
         ended = self.exited(self.python(code, options=["--set", "limits.open_files=40"]))

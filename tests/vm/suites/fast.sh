@@ -6,7 +6,7 @@ delegate_to_tester
 
 another_kernel() {
   check "what another kernel shows ($1, $group)" /src/tests/run-as $1 /usr/bin/python3 /src/tests/vm/inside/several.py \
-    sandbox/test_verdicts.py test_full_disk_only_refuses \
+    sandbox/test_verdicts.py test_full_disk_only_refuses test_disk_counts_whole_pages \
     sandbox/test_workspace.py test_replaced_and_renamed_directories_are_seen_name_by_name test_the_directory_becomes_what_the_program_saw \
     session/test_sessions.py test_calls_share_files_and_each_has_its_own_status test_memory_of_the_session_ends_the_call_that_holds_most \
     test_changes_and_diff_while_it_lives \
