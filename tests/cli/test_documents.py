@@ -14,6 +14,13 @@ from sbxtest import SBX, SbxTest
 # A name may be any bytes; a member NAME_b64 is there where they are no UTF-8.
 ODD = os.fsdecode(b"odd\xff")
 
+# Of a call in a session: session/test_options.py; of an allow-list: network/test_allow_list.py; beyond some thousand names:
+# cli/answer_test.cpp; and reasons are sentences of sbx, of which few name a file.
+RARE_IN_RECORDS = [".session", ".session.call", ".session.id", ".session.name", ".denials.during_call",
+                   *(f".network.used.{name}" for name in ("bytes_in", "bytes_out", "connections", "rule")),
+                   *(f".network.failed.{name}" for name in ("count", "what", "why")), ".hazards_left_out", ".changes_left_out",
+                   *(f".{part}.why_b64" for part in ("applied.conflicts", "applied.left", "out.left", "patch.left"))]
+
 
 @unittest.skipIf(schemas.jsonschema is None, "python3-jsonschema is not installed")
 class Documents(SbxTest):
@@ -102,6 +109,51 @@ class Documents(SbxTest):
         for part in ("policy", "interpreter", "limits", "enforced", "degraded"):
             forms = record[part].get("oneOf", [record[part]])
             self.assertTrue(held.schema["properties"][part] in (record[part], *forms), f"{part} is not as in a record")
+
+    def test_record(self):
+        held = schemas.Held("sbx.run/1")
+
+        def run(*words, program="", **options):
+            words = (*words, "--lang", "python", "-c", program, ODD) if program else words
+            return held.hold(self.sbx(*words, cwd=self.odd, **options).record)
+
+        (self.odd / "live").mkdir()
+        (self.odd / "bin").mkdir()
+        (self.odd / "x").touch()
+        (self.odd / "pyvenv.cfg").write_text("home = /usr/bin\n")
+        for python in ("python", "python3"):
+            shutil.copy("/usr/bin/env", self.odd / "bin" / python)
+        live = self.policy('extends = "python"\n[filesystem]\nwrite = ["./live"]\n', f"{ODD}.toml")
+        run("-p", live, program="import os; os.chdir('live'); os.mkdir(b'\\xff'); open(b'\\xff/.envrc', 'w'); os.symlink('/etc', b'link\\xff')")
+        run("-p", live, "--set", 'interpreters.venv="."', "--lang", "python", "-c", "1")
+        overlay = ("--workspace", ".:overlay", "--set", 'filesystem.outputs.collect=["**"]')
+        made = "import os; open(b'new\\xff', 'w').write('1'); open('x', 'wb').write(b'\\xff\\n'); os.mkfifo(b'pipe\\xff'); os.symlink('/etc', b'link\\xff'); os.chmod('live', 0o700)"
+        run(*overlay, "--out", self.tmp / ODD, "--keep", "set", "--diff", program=made)
+        self.assertTrue(run(*overlay, "--apply", "--yes", program=made)["applied"]["done"])
+        process = self.start_sbx(*overlay, "--apply", "--yes", "--report", self.tmp / "conflict", "--", "sh", "-c",
+                                 r"name=$(printf 'new\377'); echo 2 > $name; echo ready; read -r line; echo 3 >> $name", cwd=self.odd, json_record=False, stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        (self.odd / os.fsdecode(b"new\xff")).write_text("the host's\n")
+        self.finish(process, data=b"\n", json_record=False)
+        self.assertTrue(held.hold(json.loads((self.tmp / "conflict").read_text()))["applied"]["conflicts"])
+        run("--explain", "--", "sh", "-c", f"cat {self.odd}/x; exit 1")
+        (self.odd / os.fsdecode(b"data\xff")).touch()
+        run("--", "sh", "-c", r"name=$(printf 'data\377'); read -r line < $name")
+        denied = self.policy('extends = "python"\n[syscalls]\ndeny = ["sched_yield"]\n', f"2{ODD}.toml")
+        run("-p", denied, program="import ctypes, os; libc = ctypes.CDLL(None); libc.prctl(15, b'odd\\xff'); libc.ptrace(0, 0, 0, 0); libc.sched_yield()")
+        run("--processes", "3", "--timeout", "20s", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 1 & done; exit 3")
+        run("--", "sh", "-c", "kill -9 $$")
+        run("--timeout", "100ms", "--", "sleep", "60")
+        run("-p", "no-such-policy", "--", "true")
+        run("--", "printf", r"\377")
+        run(program="import ctypes, os, time\nread, write = os.pipe()\nif os.fork() == 0:\n  os.setsid(); ctypes.CDLL(None).prctl(15, b'odd\\xff')\n"
+                    "  os.write(write, b'x'); time.sleep(60)\nos.read(read, 1)")
+        with open("/dev/full", "wb") as full:
+            self.finish(self.start_sbx("--report", self.tmp / "full", "--", "head", "-c", "3000000", "/dev/zero", json_record=False, stdout=full), json_record=False)
+        self.sbx("--report", self.tmp / "joined", "--", "echo", json_record=False, stderr=subprocess.STDOUT)
+        for name in ("full", "joined"):
+            held.hold(json.loads((self.tmp / name).read_text()))
+        self.whole(held, *RARE_IN_RECORDS)
 
     def test_ps(self):
         held = schemas.Held("sbx.ps/1")
