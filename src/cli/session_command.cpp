@@ -448,11 +448,12 @@ class SessionCommand {
     if (typed_.output.json && typed_.follow)
       return usage("usage", "--json and --follow exclude each other",
                    "sbx session wait first; --json prints what is there by now");
-    Json request{{"op", "logs"}, {"call", SBX_TRY(call_number())}, {"follow", false}};
+    Json request{{"op", "logs"}, {"call", SBX_TRY(call_number())}, {"follow", typed_.follow}};
     if (typed_.output.json) return log_as_json(request);
+    session::Client client = SBX_TRY(session::Client::connect(host_, operands_.front()));
     for (;;) {
-      const auto answer = ask(operands_.front(), request);
-      const bool has_begun = member_or(request, "follow", false);
+      const auto answer = client.ask(request);
+      const bool has_begun = request.contains("out");
       if (!answer && has_begun && is_gone(answer.error())) return kDone;  // and the call with it
       if (!answer) return fail(answer.error());
       const Json& log = *answer;
@@ -461,7 +462,6 @@ class SessionCommand {
            {std::pair("stdout", STDOUT_FILENO), std::pair("stderr", STDERR_FILENO)})
         SBX_TRY(write_to(fd, key, made_safe(session::binary_of(log, key), fd)));
       if (!typed_.follow || member_or(log, "ended", false)) return kDone;
-      request["follow"] = true;
       request["out"] = member_or(log, "out", std::uint64_t{0});
       request["err"] = member_or(log, "err", std::uint64_t{0});
     }

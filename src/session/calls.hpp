@@ -58,6 +58,8 @@ struct Call {
   /// After a number of different ones, one entry counts all others.
   void add_refused(Denial denial, std::uint64_t count, const std::string& process);
   [[nodiscard]] bool is_drained() const { return !out_pipe.valid() && !err_pipe.valid(); }
+  /// Nothing more comes of it.
+  [[nodiscard]] bool is_over() const { return !runs() && is_drained(); }
 };
 
 /// For `calls` and `show`.

@@ -280,8 +280,10 @@ void Session::stop(UniqueFd connection, EndCause cause) {
 void Session::end_when_calls_have() {
   if (calls_.living() > 0 || reader_.valid()) return;
   // The output of ended calls may still be on its way to those who follow it.
-  for (const auto& [number, call] : calls_.all())
-    if (!call->is_drained()) return (void)loop_.after(1ms, [this] { end_when_calls_have(); });
+  const bool all_is_told =
+      following_.empty() &&
+      std::ranges::all_of(calls_.all(), [](const auto& each) { return each.second->is_drained(); });
+  if (!all_is_told) return (void)loop_.after(1ms, [this] { end_when_calls_have(); });
   over_ = true;
 }
 

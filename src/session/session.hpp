@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +33,8 @@ class Session {
   [[nodiscard]] Json info() const;
 
  private:
-  // Requests: session_requests.cpp
   void accept_all();
+  [[nodiscard]] bool await_request(UniqueFd client);
   void drop_oldest();
   void turn_one_away();
   void serve(int connection);
@@ -83,6 +84,7 @@ class Session {
   void worker_ended(Call& call);
   void ended(Call& call);
   void settle(Call& call);
+  void answer_follower(const Call& call, Follower client);
   void answer_followers(Call& call);
   [[nodiscard]] static Json log_of(const Call& call, std::uint64_t out, std::uint64_t err);
   static void answer_waiter(const Call& call, int connection);
@@ -126,6 +128,7 @@ class Session {
   UniqueFd image_;
   UniqueFd spare_;  ///< given up to accept a connection when there are no descriptors left
   std::vector<UniqueFd> clients_;  ///< connected, before their request
+  std::set<int> following_;        ///< those that will ask for the rest of a log
   Calls calls_;
   Contexts contexts_;
   std::vector<Worker> waiting_;  ///< for a call

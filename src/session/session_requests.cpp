@@ -35,14 +35,20 @@ void Session::accept_all() {
     if (!may_use(client.get())) continue;
     // sbx asks at once: who has been silent longest wants nothing, or has time to ask again.
     if (clients_.size() >= kMostSilent) drop_oldest();
-    const int fd = client.get();
-    if (loop_.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { serve(fd); }))
-      clients_.push_back(std::move(client));
+    (void)await_request(std::move(client));
   }
+}
+
+bool Session::await_request(UniqueFd client) {
+  const int fd = client.get();
+  if (!loop_.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { serve(fd); })) return false;
+  clients_.push_back(std::move(client));
+  return true;
 }
 
 void Session::drop_oldest() {
   loop_.forget(clients_.front().get());
+  following_.erase(clients_.front().get());
   clients_.erase(clients_.begin());
 }
 
@@ -61,6 +67,7 @@ void Session::serve(int fd) {
   if (found == clients_.end()) return;
   UniqueFd connection = std::move(*found);
   clients_.erase(found);
+  following_.erase(fd);
   auto packet = protocol::receive(connection.get());
   // A client of another version learns why, instead of taking the session for gone.
   if (!packet) return refuse(connection.get(), packet.error());
@@ -70,7 +77,7 @@ void Session::serve(int fd) {
 
 void Session::handle(protocol::Packet packet, UniqueFd connection) {
   const std::string op = member_or(packet.body, "op", "");
-  if (stops_ && op != "stop")
+  if (stops_ && op != "stop" && op != "logs")
     return refuse(
         connection.get(),
         {.kind = ErrorKind::host, .code = "session-gone", .message = "the session is ending"});
@@ -132,9 +139,7 @@ void Session::list_calls(const UniqueFd& connection) {
 }
 
 Json Session::log_of(const Call& call, std::uint64_t out, std::uint64_t err) {
-  Json json{{"out", call.out.written()},
-            {"err", call.err.written()},
-            {"ended", !call.runs() && call.is_drained()}};
+  Json json{{"out", call.out.written()}, {"err", call.err.written()}, {"ended", call.is_over()}};
   put_binary(json, "stdout", call.out.since(out));
   put_binary(json, "stderr", call.err.since(err));
   return json;
@@ -152,16 +157,24 @@ void Session::logs(const Json& request, UniqueFd connection) {
   const std::uint64_t out = member_or(request, "out", std::uint64_t{0});
   const std::uint64_t err = member_or(request, "err", std::uint64_t{0});
   const bool has_more = call->out.written() > out || call->err.written() > err;
-  const bool ended = !call->runs() && call->is_drained();
-  if (!member_or(request, "follow", false) || has_more || ended)
-    return (void)protocol::send(connection.get(), log_of(*call, out, err));
-  call->followers.push_back({.connection = std::move(connection), .out = out, .err = err});
+  Follower client{.connection = std::move(connection), .out = out, .err = err};
+  if (!member_or(request, "follow", false))
+    return (void)protocol::send(client.connection.get(), log_of(*call, out, err));
+  if (has_more || call->is_over()) return answer_follower(*call, std::move(client));
+  call->followers.push_back(std::move(client));
+}
+
+/// While the call is not over, its follower asks for the rest on the same connection: the session
+/// does not end before it has.
+void Session::answer_follower(const Call& call, Follower client) {
+  const int fd = client.connection.get();
+  const bool is_there = protocol::send(fd, log_of(call, client.out, client.err)).has_value();
+  if (is_there && !call.is_over() && await_request(std::move(client.connection)))
+    following_.insert(fd);
 }
 
 void Session::answer_followers(Call& call) {
-  for (const Follower& each : call.followers)
-    (void)protocol::send(each.connection.get(), log_of(call, each.out, each.err));
-  call.followers.clear();
+  for (Follower& each : std::exchange(call.followers, {})) answer_follower(call, std::move(each));
 }
 
 void Session::answer_waiter(const Call& call, int connection) {

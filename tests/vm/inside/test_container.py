@@ -1,8 +1,8 @@
 """In a container like those of Docker and Kubernetes: sbx stays within its grants. Runs as root in a guest with
 cgroup v2.
 
-crun, the runtime of container engines, creates the container. Its /proc is not masked (systempaths=unconfined),
-otherwise nothing could run in it: test_refusals.py covers that."""
+crun, the runtime of container engines, creates the container. Its /proc is masked, as by default, in one test, and not
+(systempaths=unconfined) in the others."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ class Container(SbxTest):
         self.addCleanup(subprocess.run, ["umount", root], check=True)
         self.bundle = self.tmp
 
-    def configure(self, uid, command):
+    def configure(self, uid, command, kept):
         settings = self.bundle / "config.json"
         settings.unlink(missing_ok=True)
         subprocess.run(["crun", "spec"], cwd=self.bundle, check=True)
@@ -40,12 +40,12 @@ class Container(SbxTest):
         config["process"].update(terminal=False, user={"uid": uid, "gid": uid}, args=command, cwd="/", env=["PATH=/usr/bin", "HOME=/nonexistent"],
                                  capabilities={kind: CAPABILITIES if uid == 0 else [] for kind in ("bounding", "effective", "permitted")})
         config["linux"].update(resources=GRANTED, cgroupsPath="/container")
-        for name in ("maskedPaths", "readonlyPaths", "seccomp"):
+        for name in {"maskedPaths", "readonlyPaths", "seccomp"} - set(kept):
             config["linux"].pop(name, None)
         settings.write_text(json.dumps(config))
 
-    def inside(self, uid, *arguments):
-        self.configure(uid, [SBX, "run", "--json", *map(str, arguments)])
+    def inside(self, uid, *arguments, kept=()):
+        self.configure(uid, [SBX, "run", "--json", *map(str, arguments)], kept)
         done = subprocess.run(["crun", "--cgroup-manager=cgroupfs", "run", "container"], cwd=self.bundle, stdin=subprocess.DEVNULL, capture_output=True,
                               check=False, timeout=120)
         try:
@@ -62,6 +62,17 @@ class Container(SbxTest):
             self.assertEqual((limits["memory_bytes"], limits["processes"], limits["cpus"]), (64 * MIB, 40, 0.5), record)
             said = [entry["instead"] for entry in record["degraded"] if "limited to" in entry["why"]]
             self.assertEqual(said, ["64 MiB instead of 1 GiB", "40 instead of 200", "0.50 CPUs instead of 1.00"])
+
+    def test_a_masked_proc_is_shown_behind_landlock(self):
+        look = "cat /proc/version; cat /proc/self/environ; ls /proc; cat /proc/1/cmdline"
+        for uid in CALLERS:
+            for kept, weaker, refused in ((("maskedPaths", "readonlyPaths"), {"proc"}, 3), ((), set(), 0)):
+                status, record = self.inside(uid, "--memory", "32M", "--", "sh", "-c", look, kept=kept)
+                self.assertEqual({each["what"] for each in record["degraded"]} & {"proc"}, weaker, record)
+                self.assertIn("Linux version", record["stdout"]["text"])
+                self.assertEqual(record["stderr"]["text"].count("Permission denied") if weaker else 0, refused, record)
+                status, record = self.inside(uid, "--memory", "32M", "--", PROBE, "hold-after-rest", 48, 4, kept=kept)
+                self.assertEqual((status, record["outcome"]["reason"]), (137, "memory"), record)
 
     def test_own_budget_is_the_smaller(self):
         for uid in CALLERS:
