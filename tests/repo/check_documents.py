@@ -59,7 +59,7 @@ NO_DOCUMENT = {"sbx.policy.1.json"}
 
 
 def check_schemas(source):
-    """A document that names its format has a schema of that name, and the other way round."""
+    """A document that names its format has a schema of that name, and the other way round; and a test holds each both ways."""
     texts = [path.read_text() for path in (source / "src").rglob("*") if path.suffix in (".cpp", ".hpp")]
     named = {f"sbx.{name}/{number}" for text in texts for name, number in re.findall(r'"sbx\.([a-z]+)/(\d+)"', text)}
     files = {path.name for path in (source / "schema").glob("*.json")}
@@ -68,6 +68,9 @@ def check_schemas(source):
         expect(name.replace("/", ".") + ".json" in files, f"the document {name} has no schema")
     for name in sorted(NO_SCHEMA):
         expect(name in named and name.replace("/", ".") + ".json" not in files, f"{name} need not be excepted")
+    tests = "".join(path.read_text() for path in (source / "tests").rglob("test_*.py"))
+    for name in sorted(named - NO_SCHEMA):
+        expect(f'schemas.Held("{name}")' in tests, f"no test holds documents against the schema of {name}: tests/harness/schemas.py")
     for name in sorted(files):
         document = re.sub(r"\.(\d+)\.json$", r"/\1", name)
         expect((document in named) != (name in NO_DOCUMENT), f"{document}: a document has this name, or the schema is excepted")

@@ -97,7 +97,7 @@ class Kept(Changes):
         self.keep("open('other', 'w')", name="bad")
         (self.state / "bad/manifest").write_bytes(b"other")
         (odd / name).write_text("the host's")
-        held = schemas.Held(SCHEMA)
+        held = schemas.Held("sbx.changes/1")
         answers = [self.json_of("list"), self.json_of("show", "set"), self.json_of("apply", "--yes", "set", ends_with=None), self.json_of("show", "set"),
                    self.json_of("list")]
         self.assertIn("last_applied", answers[3])

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import unittest
 
+import schemas
 import sessiontest
 import sbxtest
 from harness import HANG
@@ -134,6 +135,17 @@ class Cells(NotebookTest):
         """The outputs of each cell: text of a stream, or the forms of a value."""
         return [["".join(each["text"]) if each["output_type"] == "stream" else {mime: "".join(form) for mime, form in each["data"].items()}
                  for each in cell["outputs"]] for cell in self.written(name)["cells"]]
+
+    @unittest.skipIf(schemas.jsonschema is None, "python3-jsonschema is not installed")
+    def test_records_have_what_their_schema_names_and_nothing_else(self):
+        held = schemas.Held("sbx.notebook/1")
+        odd = os.fsdecode(b"odd\xff")
+        content = notebook(code("n = 1", metadata={"tags": ["parameters"]}), "1 / 0", "n")
+        for name, options in ((f"{odd}.ipynb", ("--parameter", "n=2", "--out", self.tmp / odd)), ("script.py", ("--parameter", "n=2"))):
+            script = '# %% tags=["parameters"]\nn = 1\n# %%\n1 / 0\n# %%\nn\n'
+            held.hold(self.cells(script if name == "script.py" else content, *options, "--json", name=name).json)
+        held.hold(self.cells(content, "--set", 'filesystem.read=["/nowhere"]', "--json").json)
+        self.assertEqual((held.open_objects(), held.unseen()), (set(), set()))
 
     def test_what_was_shown_is_cleared_and_updated(self):
         cells = ("from IPython.display import clear_output, update_display\nprint('gone')\nfor i in range(3): clear_output(wait=True); print('step', i)",
