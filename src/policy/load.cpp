@@ -6,6 +6,7 @@
 #include <deque>
 #include <iterator>
 
+#include "base/text.hpp"
 #include "policy/apply.hpp"
 #include "policy/document.hpp"
 #include "policy/locate.hpp"
@@ -267,6 +268,11 @@ class Merger {
           {"not-settable", name + " belongs to a policy file and can't be set here",
            key->type == Type::parents ? "name further policies with -p" : "leave it out"});
     }
+    if (!is_utf8(one.toml))
+      return reading.report(0, 0,
+                            {"invalid-utf8", name + ": " + quoted(one.toml) + " is not UTF-8",
+                             "policies are UTF-8: change into it and write \".\", or grant the "
+                             "directory that holds it"});
     if (!value) value = value_of(one);
     if (!value) {
       return reading.report(

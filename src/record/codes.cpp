@@ -149,7 +149,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "grant the directory that is needed"},
     {"filter-too-long", CodeOf::policy, "the rules make a filter longer than the kernel takes",
      "use fewer argument rules; the message names one"},
-    {"invalid-utf8", CodeOf::policy, "the file is not UTF-8",
+    {"invalid-utf8", CodeOf::policy, "the file, or what an option grants, is not UTF-8",
      "policies are UTF-8"},
     {"missing-key", CodeOf::policy, "an inline table lacks a key that it needs",
      "the message names it"},

@@ -466,6 +466,17 @@ class BadInputs(SbxTest):
                     self.assertIn("help: ", done.stderr)
                     self.assertEqual(done.stdout, "")
 
+    def test_a_path_that_is_not_utf8_is_named_and_its_cure_works(self):
+        odd = self.work / os.fsdecode(b"odd\xff")
+        odd.mkdir()
+        (odd / "file").write_text("read")
+        for option, path in (("--read", odd), ("--write", odd / "file"), ("--workspace", f"{odd}:overlay"), ("--set", f'filesystem.read=["{odd}"]')):
+            ended = self.sbx(option, path, "--", "true", json_record=False)
+            self.could_not(ended, "error[invalid-utf8]", r"odd\xff", f"is not UTF-8 ({option})", 'change into it and write "."')
+        for options in (("--read", "."), ("--workspace", ".:overlay")):
+            self.assertEqual(self.exited(self.sbx(*options, "--", "cat", "file", cwd=odd)).text, "read", options)
+        self.assertEqual(self.exited(self.sbx("--read", self.work, "--", "cat", odd / "file")).text, "read")
+
     def test_the_policy_of_the_environment_is_used(self):
         ended = self.sbx("true", env=self.environment({"SBX_POLICY": "strict"}))
         self.assertEqual(ended.record["policy"]["name"], "strict", ended)
