@@ -61,8 +61,8 @@ int main(int argc, char** argv) {
   std::set_new_handler([] { refuse("sbx: error: out of memory\n"); });
   const std::span<const char* const> arguments(argv, static_cast<std::size_t>(argc));
   // A session executes this program in its sandbox, to copy files there without privilege
-  // (session/image.hpp). Whoever else gives it that name gets a program that copies files with the
-  // rights it has.
+  // (session/self_image.hpp). Whoever else gives it that name gets a program that copies files with
+  // the rights it has.
   if (argc > 0 && std::string_view(argv[0]) == "sbx-inside")
     return sbx::transfer::inside_main(arguments.subspan(1));
   return sbx::cli::main_of({.arguments = arguments.empty() ? arguments : arguments.subspan(1),

@@ -87,7 +87,7 @@ std::string end_words(const Json& record) {
   return detail.starts_with(status) ? detail : status + ": " + detail;
 }
 
-void tell_denials(const Json& record, Cures cures, const Paint& paint) {
+void tell_denials(const Json& record, Remedies cures, const Paint& paint) {
   write_stderr(
       record::denial_words(record::denials_of(record), paint,
                            cures.of_session ? record::Cured::command : record::Cured::session));
@@ -98,7 +98,7 @@ void tell_denials(const Json& record, Cures cures, const Paint& paint) {
                  (late == 1 ? "was" : "were") + " dropped\n");
 }
 
-void tell_cure(const Json& record, Cures cures) {
+void tell_cure(const Json& record, Remedies cures) {
   const Json& outcome = part(record, "outcome");
   if (member_or(outcome, "status", "") != "over-budget") return;
   write_stderr(record::more_words(member_or(outcome, "hint", ""), cures.of_budget
@@ -106,7 +106,7 @@ void tell_cure(const Json& record, Cures cures) {
                                                                       : record::Cured::session));
 }
 
-void tell_outcome(const Json& record, Known known, Cures cures, const Paint& paint) {
+void tell_outcome(const Json& record, AlreadySaid known, Remedies cures, const Paint& paint) {
   tell_denials(record, cures, paint);
   if (const auto lost = record.find("write_error"); lost != record.end())
     write_stderr("sbx: cannot write " + member_or(*lost, "stream", "") + ": " +

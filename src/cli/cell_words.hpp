@@ -24,22 +24,22 @@ namespace sbx::cli {
 /// The traceback of an error.
 void tell_error(const Json& error, const Paint& paint);
 /// What need not be said: at a prompt it was said before, or is what the person has just done.
-struct Known {
+struct AlreadySaid {
   bool lost_state = false;
   bool interrupts = false;
 };
 /// Who can allow more: the options of this command, or those with which its session is started.
-struct Cures {
+struct Remedies {
   bool of_budget = false;   ///< this command's own options set the budget
   bool of_session = false;  ///< and its session
 };
 /// "over-budget: the sentence"; empty: the cell answered.
 [[nodiscard]] std::string end_words(const Json& record);
 /// What the policy refused to the cell, and what was written before it and belongs to no cell.
-void tell_denials(const Json& record, Cures cures, const Paint& paint);
+void tell_denials(const Json& record, Remedies cures, const Paint& paint);
 /// What would have let it go on.
-void tell_cure(const Json& record, Cures cures);
+void tell_cure(const Json& record, Remedies cures);
 /// All of these, and what became of the context's state.
-void tell_outcome(const Json& record, Known known, Cures cures, const Paint& paint);
+void tell_outcome(const Json& record, AlreadySaid known, Remedies cures, const Paint& paint);
 
 }  // namespace sbx::cli

@@ -35,7 +35,7 @@
 #include "session/bring_out_worker.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
-#include "session/place.hpp"
+#include "session/session_directory.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -292,7 +292,7 @@ class SessionCommand {
     }
     int status = kDone;
     for (std::size_t i = 0; i < clients.size(); ++i) {
-      const Status stopped = clients[i].ask_to_end({{"op", "stop"}});
+      const Status stopped = clients[i].stop_and_wait({{"op", "stop"}});
       if (stopped)
         done["stopped"].push_back(operands_[i]);
       else

@@ -33,7 +33,7 @@
 #include "session/client.hpp"
 #include "session/drivers.hpp"
 #include "session/json.hpp"
-#include "session/place.hpp"
+#include "session/session_directory.hpp"
 #include "worker/message.hpp"
 
 namespace sbx::cli {
@@ -148,7 +148,7 @@ int no_result(const Invocation& typed, const std::string& id, const Error& error
 
 class Eval {
  public:
-  Eval(const Invocation& typed, const host::Host& host, Known known)
+  Eval(const Invocation& typed, const host::Host& host, AlreadySaid known)
       : typed_(typed), host_(host), known_(known) {}
 
   CellRun run() {
@@ -252,7 +252,7 @@ class Eval {
     }
     const int fds[] = {out.valid() ? out.get() : STDOUT_FILENO,
                        err.valid() ? err.get() : STDERR_FILENO};
-    SBX_TRY(client_->say(request, fds));
+    SBX_TRY(client_->send(request, fds));
     SBX_TRY(loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { pass_signal_on(); }));
     if (parent_.valid())
       SBX_TRY(loop_->watch(parent_.get(), EPOLLIN, [this](std::uint32_t) {
@@ -287,15 +287,15 @@ class Eval {
 
   void cancel(int signal) {
     run_.signal = signal;
-    (void)client_->say({{"cancel", signal}});
+    (void)client_->send({{"cancel", signal}});
   }
 
   /// What is there: whoever has read a stream may have taken it already.
   void hear_all() {
-    while (!ended_ && client_->has_more()) hear();
+    while (!ended_ && client_->has_more()) on_message();
   }
 
-  void hear() {
+  void on_message() {
     auto packet = client_->next_whole();
     if (packet && packet->contains("event")) return tell_event(*packet);
     if (packet)
@@ -401,7 +401,7 @@ class Eval {
 
   const Invocation& typed_;
   const host::Host& host_;
-  const Known known_;
+  const AlreadySaid known_;
   CellRun run_;
   std::string id_;
   std::optional<CellResults> results_;
@@ -422,7 +422,7 @@ class Eval {
 
 }  // namespace
 
-CellRun run_cell(const Invocation& typed, const host::Host& host, Known known) {
+CellRun run_cell(const Invocation& typed, const host::Host& host, AlreadySaid known) {
   return Eval(typed, host, known).run();
 }
 

@@ -21,7 +21,8 @@ struct CellRun {
 };
 
 /// `sbx session eval`: one cell, from what was typed to its exit status.
-[[nodiscard]] CellRun run_cell(const Invocation& typed, const host::Host& host, Known known = {});
+[[nodiscard]] CellRun run_cell(const Invocation& typed, const host::Host& host,
+                               AlreadySaid known = {});
 
 /// Handles an invalid command line: reports the error on stderr and, if `typed` still requests one,
 /// in a record. The exit status is 125: 2 would be the cell's.

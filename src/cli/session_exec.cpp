@@ -46,9 +46,9 @@ class Exec {
 
   /// For what keeps the call from being asked for: says it, and writes the record where one is
   /// wanted.
-  int refuse(const Error& error, Told told) {
+  int refuse(const Error& error, WasReported reported) {
     (void)prepare();
-    return told == Told::now ? could_not(error) : note_failure(error);
+    return reported == WasReported::no ? could_not(error) : note_failure(error);
   }
 
  private:
@@ -155,8 +155,8 @@ int session_exec(const Invocation& typed, const host::Host& host, const std::str
 }
 
 int refuse_exec(const Invocation& typed, const host::Host& host, const std::string& name,
-                const Error& error, Told told) {
-  return Exec(typed, host, name).refuse(error, told);
+                const Error& error, WasReported reported) {
+  return Exec(typed, host, name).refuse(error, reported);
 }
 
 }  // namespace sbx::cli

@@ -14,8 +14,9 @@ namespace sbx::cli {
                                const std::string& name);
 /// For what keeps that from being asked for: says `error`, and writes the record where one is
 /// wanted.
-enum class Told : std::uint8_t { now, already };
+enum class WasReported : std::uint8_t { no, yes };
 [[nodiscard]] int refuse_exec(const Invocation& typed, const host::Host& host,
-                              const std::string& name, const Error& error, Told told = Told::now);
+                              const std::string& name, const Error& error,
+                              WasReported reported = WasReported::no);
 
 }  // namespace sbx::cli

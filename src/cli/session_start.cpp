@@ -23,7 +23,7 @@
 #include "run/user_settings.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
-#include "session/place.hpp"
+#include "session/session_directory.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -249,7 +249,7 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
   // Nobody knows its name.
   if (const auto host = host::probe_caller())
     if (auto client = session::Client::connect(*host, name))
-      (void)client->ask_to_end({{"op", "stop"}});
+      (void)client->stop_and_wait({{"op", "stop"}});
   return exit_status::kCouldNot;
 }
 
@@ -280,7 +280,7 @@ int run_in_session(const Invocation& typed, const OwnProcess& process) {
     if (started.status != 0 && !started.error) return not_started(started);
     if (started.status != 0) {
       if (!typed.output.json) return started.status;
-      return refuse_exec(call, *host, name, *started.error, Told::already);
+      return refuse_exec(call, *host, name, *started.error, WasReported::yes);
     }
     if (!typed.output.quiet) tell_notes(started.facts);
   }

@@ -60,7 +60,7 @@ std::vector<SocketRequest> Gateway::requests(const plan::NetworkPlan& plan, bool
   return requests;
 }
 
-Gateway::Gateway(const plan::NetworkPlan& plan, Space space)
+Gateway::Gateway(const plan::NetworkPlan& plan, NetworkNamespace space)
     : plan_(plan),
       pool_(std::move(space)),
       names_(plan.rules),
@@ -68,7 +68,8 @@ Gateway::Gateway(const plan::NetworkPlan& plan, Space space)
 
 Gateway::~Gateway() = default;
 
-Result<std::unique_ptr<Gateway>> Gateway::make(const plan::NetworkPlan& plan, Space space,
+Result<std::unique_ptr<Gateway>> Gateway::make(const plan::NetworkPlan& plan,
+                                               NetworkNamespace space,
                                                std::vector<UniqueFd> sockets, bool ipv6) {
   std::unique_ptr<Gateway> gateway(new Gateway(plan, std::move(space)));
   SBX_TRY(gateway->listen(std::move(sockets), ipv6));

@@ -13,7 +13,7 @@
 #include "network/dns_service.hpp"
 #include "network/listeners.hpp"
 #include "network/names.hpp"
-#include "network/space.hpp"
+#include "network/network_namespace.hpp"
 #include "network/tcp_service.hpp"
 #include "plan/plan.hpp"
 
@@ -32,7 +32,7 @@ class Gateway {
   /// that is known before the program starts: call before it does. The plan is borrowed.
   /// Errors: policy (a rule that can't be enforced), setup.
   [[nodiscard]] static Result<std::unique_ptr<Gateway>> make(const plan::NetworkPlan& plan,
-                                                             Space space,
+                                                             NetworkNamespace space,
                                                              std::vector<UniqueFd> sockets,
                                                              bool ipv6);
   Gateway(const Gateway&) = delete;
@@ -58,7 +58,7 @@ class Gateway {
  private:
   /// What lives in the loop.
   struct Served;
-  Gateway(const plan::NetworkPlan& plan, Space space);
+  Gateway(const plan::NetworkPlan& plan, NetworkNamespace space);
   Status listen(std::vector<UniqueFd> sockets, bool ipv6);
   Status bind_dns(policy::Family family);
   dns::Answer answer(const dns::Query& query);

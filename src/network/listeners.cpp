@@ -221,7 +221,7 @@ void Listeners::close_oldest() {
   listeners_.erase(oldest.listener);
 }
 
-void Listeners::tell(Told added, Told closing) {
+void Listeners::tell(OnListener added, OnListener closing) {
   added_ = std::move(added);
   closing_ = std::move(closing);
   if (added_)

@@ -37,7 +37,7 @@ class Listeners {
  public:
   /// Opened at a time for wide rules.
   static constexpr std::size_t kMostOpened = 512;
-  using Told = std::function<void(Listener&)>;
+  using OnListener = std::function<void(Listener&)>;
 
   /// All is borrowed.
   Listeners(SocketPool& pool, const std::vector<policy::PlacedRule>& rules, const Names& names);
@@ -54,7 +54,7 @@ class Listeners {
   [[nodiscard]] Result<Listener*> open(policy::Transport transport, const policy::Address& address,
                                        std::uint16_t port);
   /// Calls `added` for each listener, present and future, and `closing` before each one is closed.
-  void tell(Told added, Told closing);
+  void tell(OnListener added, OnListener closing);
   /// True if a socket of the gateway receives what the program sends there. Port 53 has one.
   [[nodiscard]] bool has(policy::Transport transport, const policy::Address& address,
                          std::uint16_t port) const;
@@ -93,8 +93,8 @@ class Listeners {
   };
   std::list<Opened> opened_;
   std::unordered_map<std::string, std::list<Opened>::iterator> opened_at_;
-  Told added_;
-  Told closing_;
+  OnListener added_;
+  OnListener closing_;
 };
 
 }  // namespace sbx::network

@@ -4,7 +4,7 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "network/space.hpp"
+#include "network/network_namespace.hpp"
 
 namespace sbx::network {
 
@@ -12,13 +12,13 @@ namespace sbx::network {
 /// used up, more are made.
 class SocketPool {
  public:
-  explicit SocketPool(Space space) : space_(std::move(space)) {}
+  explicit SocketPool(NetworkNamespace space) : space_(std::move(space)) {}
 
   void add(int domain, int type, UniqueFd socket);
   /// A fresh socket. Errors: host (the limit of open files).
   [[nodiscard]] Result<UniqueFd> take(int domain, int type);
 
-  [[nodiscard]] const Space& space() const { return space_; }
+  [[nodiscard]] const NetworkNamespace& space() const { return space_; }
 
  private:
   struct Kind {
@@ -29,7 +29,7 @@ class SocketPool {
   };
   Kind& kind(int domain, int type);
 
-  Space space_;
+  NetworkNamespace space_;
   std::vector<Kind> kinds_;
 };
 

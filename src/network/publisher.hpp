@@ -26,7 +26,7 @@ class Publisher {
   ~Publisher();
 
   /// The sandbox's namespace, once there is one.
-  void lead_into(Space space) { pool_.emplace(std::move(space)); }
+  void lead_into(NetworkNamespace space) { pool_.emplace(std::move(space)); }
   [[nodiscard]] Status attach(EventLoop& loop);
   /// An answer of the program is still on its way to a client: the loop passes it on.
   [[nodiscard]] bool sends() const;

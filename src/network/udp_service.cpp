@@ -75,7 +75,7 @@ struct UdpService::Flow {
 };
 
 UdpService::UdpService(EventLoop& loop, const plan::NetworkPlan& plan, Dialer& dialer, Tally& tally,
-                       const Space& space)
+                       const NetworkNamespace& space)
     : loop_(loop),
       plan_(plan),
       dialer_(dialer),

@@ -26,7 +26,7 @@ class UdpService {
 
   /// `space`: the gateway's.
   UdpService(EventLoop& loop, const plan::NetworkPlan& plan, Dialer& dialer, Tally& tally,
-             const Space& space);
+             const NetworkNamespace& space);
   UdpService(const UdpService&) = delete;
   UdpService& operator=(const UdpService&) = delete;
   ~UdpService();

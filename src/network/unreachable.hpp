@@ -3,8 +3,8 @@
 #include <array>
 #include <optional>
 
+#include "network/network_namespace.hpp"
 #include "network/socket_address.hpp"
-#include "network/space.hpp"
 
 namespace sbx::network {
 
@@ -13,7 +13,7 @@ namespace sbx::network {
 class Unreachable {
  public:
   /// `space` is the gateway's; borrowed.
-  explicit Unreachable(const Space& space) : space_(space) {}
+  explicit Unreachable(const NetworkNamespace& space) : space_(space) {}
 
   /// About a datagram from `client` to `to`. If the report fails, the program waits as for any lost
   /// datagram.
@@ -22,7 +22,7 @@ class Unreachable {
  private:
   int socket_for(policy::Family family);
 
-  const Space& space_;
+  const NetworkNamespace& space_;
   std::array<std::optional<UniqueFd>, 2> sockets_;  ///< by family, made when they are needed
 };
 

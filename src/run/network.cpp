@@ -58,10 +58,10 @@ Status RunNetwork::take(spawn::NetworkEnds ends) {
     ends.sockets.pop_back();
   }
   if (publisher_ != nullptr)
-    publisher_->lead_into(network::Space(std::move(ends.space), kInside, kInside));
+    publisher_->lead_into(network::NetworkNamespace(std::move(ends.space), kInside, kInside));
   if (plan_.allow_list)
     gateway_ = SBX_TRY(network::Gateway::make(
-        plan_, network::Space(std::move(ends.gateway_space), kInside, kInside),
+        plan_, network::NetworkNamespace(std::move(ends.gateway_space), kInside, kInside),
         std::move(ends.sockets), ends.has_ipv6));
   else if (plan_.names_attempts())
     offline_ = std::make_unique<network::Offline>(plan_, std::move(ends.sockets));

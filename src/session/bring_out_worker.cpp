@@ -41,12 +41,12 @@ changes::BringOutOptions options_of(const Json& request) {
 }
 
 /// Wakes the calls however the work ends.
-class Stopped {
+class CallsFrozen {
  public:
-  explicit Stopped(run::HeldSandbox& held) : held_(held), status_(held.stop_calls()) {}
-  Stopped(const Stopped&) = delete;
-  Stopped& operator=(const Stopped&) = delete;
-  ~Stopped() { held_.continue_calls(); }
+  explicit CallsFrozen(run::HeldSandbox& held) : held_(held), status_(held.stop_calls()) {}
+  CallsFrozen(const CallsFrozen&) = delete;
+  CallsFrozen& operator=(const CallsFrozen&) = delete;
+  ~CallsFrozen() { held_.continue_calls(); }
   [[nodiscard]] const Status& status() const { return status_; }
 
  private:
@@ -96,101 +96,101 @@ Paint paint_of(const Json& request, int descriptor) {
 }
 
 /// For `changes` and `diff`: nothing is changed.
-Result<Json> view(BringOutTask& task) {
+Result<Json> view(BringOutTask& state) {
   workspace::Copy copy;
   workspace::ChangeSet changes;
   {
-    const Stopped stopped(task.held);
-    SBX_TRY(Status(stopped.status()));
-    copy = SBX_TRY(task.held.copy());
+    const CallsFrozen frozen(state.held);
+    SBX_TRY(Status(frozen.status()));
+    copy = SBX_TRY(state.held.copy());
     if (!copy.is_overlay) return fail(not_layered());
     changes = SBX_TRY(workspace::read_changes(copy));
   }
   Json json{{"changes", changes::changes_json(changes.changes)}, {"left_out", changes.left_out}};
-  const std::string form = member_or(task.body, "view", "");
+  const std::string form = member_or(state.body, "view", "");
   const auto texts = form == "diff" ? changes::Texts::shown : changes::Texts::left_out;
-  const std::string rest = "sbx session changes --json " + task.name;
+  const std::string rest = "sbx session changes --json " + state.name;
   if (form == "patch") {
     const changes::Patch patch = changes::make_patch(copy, changes.changes);
     put_binary(json, "text", patch.text);
     json["left"] = changes::left_json(patch.left);
   } else if (form != "json") {
-    put_binary(
-        json, "text",
-        changes::tally_words(changes.changes) + "\n" +
-            changes::listing_words(copy, changes, texts, paint_of(task.body, STDOUT_FILENO), rest));
+    put_binary(json, "text",
+               changes::tally_words(changes.changes) + "\n" +
+                   changes::listing_words(copy, changes, texts, paint_of(state.body, STDOUT_FILENO),
+                                          rest));
   }
   return json;
 }
 
 /// Sets are kept below `state_directory`. The calls are stopped until this returns.
-Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& task,
+Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
                                                         const changes::BringOutOptions& options,
                                                         const std::string& state_directory,
                                                         bool silent) {
-  if (options.directory.empty() && !workspace::has_overlay(task.held.plan()))
+  if (options.directory.empty() && !workspace::has_overlay(state.held.plan()))
     return fail(not_layered());
-  changes::BringOut work(options, task.held.policy(), task.held.plan(), state_directory);
+  changes::BringOut work(options, state.held.policy(), state.held.plan(), state_directory);
   auto prepared = work.prepare();
   // It names an option of run.
   if (!prepared && prepared.error().code == "no-changes-kept") return fail(not_layered());
   SBX_TRY(std::move(prepared));
   workspace::Copy* const copy = work.copy(true);
   if (copy == nullptr) return fail(not_layered());
-  const Stopped stopped(task.held);
-  SBX_TRY(Status(stopped.status()));
-  *copy = SBX_TRY(task.held.copy());
+  const CallsFrozen frozen(state.held);
+  SBX_TRY(Status(frozen.status()));
+  *copy = SBX_TRY(state.held.copy());
   Outcome outcome;
-  const Status done = work.finish(outcome, task.id, silent, paint_of(task.body, STDERR_FILENO));
+  const Status done = work.finish(outcome, state.id, silent, paint_of(state.body, STDERR_FILENO));
   if (!done && !options.keep.empty()) return fail(not_kept(done.error(), state_directory));
   SBX_TRY(Status(done));
   return std::pair(work.take(), std::move(outcome));
 }
 
 /// Something else is written beside the files: that there are none is not worth a word.
-void tell_collected(const BringOutTask& task, const changes::BringOutOptions& options,
+void tell_collected(const BringOutTask& state, const changes::BringOutOptions& options,
                     const changes::BroughtOut& out) {
   if (!out.collected) return;
   const workspace::Collected& done = *out.collected;
   if (done.files.empty() && done.left.empty() && done.unmatched == 0) return;
   std::vector<std::string> patterns = options.collect;
   if (patterns.empty())
-    for (const auto& each : task.held.policy().filesystem.outputs.collect)
+    for (const auto& each : state.held.policy().filesystem.outputs.collect)
       patterns.push_back(each.value);
   write_stderr(changes::collected_words(done, patterns, options.directory));
 }
 
-Result<Json> bring_out(BringOutTask& task) {
-  const changes::BringOutOptions options = options_of(task.body);
-  const bool silent = member_or(task.body, "silent", false);
-  const bool beside = member_or(task.body, "beside", false);
+Result<Json> bring_out(BringOutTask& state) {
+  const changes::BringOutOptions options = options_of(state.body);
+  const bool silent = member_or(state.body, "silent", false);
+  const bool beside = member_or(state.body, "beside", false);
   const auto [out, outcome] =
-      SBX_TRY(keep_in(task, options, task.held.state_directory(), silent || beside));
-  if (beside && !silent) tell_collected(task, options, out);
+      SBX_TRY(keep_in(state, options, state.held.state_directory(), silent || beside));
+  if (beside && !silent) tell_collected(state, options, out);
   return answer_of(out, outcome);
 }
 
 /// For `apply`. A stopped process can be woken from inside, by a timer of its own for one, and a
 /// person takes time to answer. So what is shown and what is applied is a copy: the client asks and
 /// applies, while the calls go on.
-Result<Json> take_snapshot(BringOutTask& task) {
-  sweep_snapshots(task.held.state_directory());
+Result<Json> take_snapshot(BringOutTask& state) {
+  sweep_snapshots(state.held.state_directory());
   ucred client{};
   socklen_t size = sizeof client;
-  if (::getsockopt(task.client.get(), SOL_SOCKET, SO_PEERCRED, &client, &size) != 0)
+  if (::getsockopt(state.client.get(), SOL_SOCKET, SO_PEERCRED, &client, &size) != 0)
     return fail_errno(ErrorKind::internal, "no-socket", "cannot tell who asks");
   changes::BringOutOptions options;
   options.keep = std::to_string(client.pid) + "-" + random_hex();
-  const std::string directory = snapshot_directory(task.held.state_directory());
-  const changes::BroughtOut out = SBX_TRY(keep_in(task, options, directory, true)).first;
+  const std::string directory = snapshot_directory(state.held.state_directory());
+  const changes::BroughtOut out = SBX_TRY(keep_in(state, options, directory, true)).first;
   Json json{{"snapshot", out.kept ? Json(out.kept->name) : Json(nullptr)}};
   put_binary(json, "directory", directory);
   return json;
 }
 
-Result<Json> do_task(BringOutTask& task) {
-  if (task.body.contains("view")) return view(task);
-  return member_or(task.body, "snapshot", false) ? take_snapshot(task) : bring_out(task);
+Result<Json> do_task(BringOutTask& state) {
+  if (state.body.contains("view")) return view(state);
+  return member_or(state.body, "snapshot", false) ? take_snapshot(state) : bring_out(state);
 }
 
 /// Whoever made it has ended, or nobody can tell.
@@ -216,18 +216,18 @@ void sweep_snapshots(const std::string& state_directory) {
     if (is_orphaned(each.name)) (void)store->drop(each.name);  // one that is read stays
 }
 
-void bring_out_and_answer(BringOutTask task) {
+void bring_out_and_answer(BringOutTask state) {
   // A session that is killed takes its processes with it. It may be dead already.
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != task.session) ::_exit(1);
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != state.session) ::_exit(1);
   // Whoever asked may cancel it, and its end must wake the calls: not even SIGKILL of the client
   // does without that.
   signals::take_defaults();
   // From here on the client passes signals on. Said by the session, it could come after the answer.
-  (void)protocol::send(task.client.get(), {{"pid", ::getpid()}});
-  for (std::size_t fd = 0; fd < task.fds.size() && fd < 3; ++fd)
-    (void)::dup2(task.fds[fd].get(), static_cast<int>(fd));
-  auto done = do_task(task);
-  (void)protocol::send(task.client.get(),
+  (void)protocol::send(state.client.get(), {{"pid", ::getpid()}});
+  for (std::size_t fd = 0; fd < state.fds.size() && fd < 3; ++fd)
+    (void)::dup2(state.fds[fd].get(), static_cast<int>(fd));
+  auto done = do_task(state);
+  (void)protocol::send(state.client.get(),
                        done ? *done : Json{{"error", protocol::error_json(done.error())}});
   ::_exit(0);  // without destructors: this process has a copy of the session's sandbox
 }

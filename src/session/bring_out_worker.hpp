@@ -25,7 +25,7 @@ struct BringOutTask {
 /// Lists, shows, applies, collects or keeps what the calls have written over the workspace, as the
 /// options of `sbx run` do after a run, or makes a snapshot of it for `apply`. The calls are
 /// stopped meanwhile.
-[[noreturn]] void bring_out_and_answer(BringOutTask task);
+[[noreturn]] void bring_out_and_answer(BringOutTask state);
 
 /// Where snapshots are: a store of change sets that no other command shows. The client that asked
 /// for one drops it; its name begins with the client's pid.

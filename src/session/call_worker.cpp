@@ -22,8 +22,8 @@
 #include "record/words.hpp"
 #include "run/call.hpp"
 #include "session/json.hpp"
-#include "session/link.hpp"
 #include "session/worker_process.hpp"
+#include "session/worker_protocol.hpp"
 #include "worker/message.hpp"
 
 namespace sbx::session {
@@ -44,16 +44,16 @@ bool take_streams(std::vector<UniqueFd>& fds) {
 
 class CallWorker {
  public:
-  explicit CallWorker(Task& task) : task_(task) {}
+  explicit CallWorker(WorkerState& state) : state_(state) {}
 
   /// `null`: the null device.
   void run(int null) {
-    request_.call = task_.name;
+    request_.call = state_.name;
     request_.started_microseconds = sys::now_microseconds();
-    const bool silent = member_or(task_.body, "silent", false);
-    if (task_.fds.size() > 3)
-      request_.events = &events_.emplace(task_.fds[3].get(), request_.started_microseconds);
-    run::Answer answer = run::call(task_.held, request_, ties(), {.silent = silent});
+    const bool silent = member_or(state_.body, "silent", false);
+    if (state_.fds.size() > 3)
+      request_.events = &events_.emplace(state_.fds[3].get(), request_.started_microseconds);
+    run::Answer answer = run::call(state_.held, request_, ties(), {.silent = silent});
     if (answer.outcome && cancelled_ != nullptr) answer.outcome->notes.emplace_back(cancelled_);
     int status = run::exit_status_of(answer);
     if (events_) {
@@ -69,25 +69,25 @@ class CallWorker {
 
  private:
   [[nodiscard]] bool needs_record() const {
-    return !task_.client.valid() || member_or(task_.body, "record", false);
+    return !state_.client.valid() || member_or(state_.body, "record", false);
   }
 
   [[nodiscard]] Paint paint() const {
-    const int color = member_or(task_.body, "color", 0);
+    const int color = member_or(state_.body, "color", 0);
     return paint_for(static_cast<Color>(std::min(std::max(color, 0), 2)), STDERR_FILENO);
   }
 
   /// The client passes signals on from here on.
   void tell_client() {
-    if (task_.client.valid() && !std::exchange(is_told_, true))
-      (void)protocol::send(task_.client.get(), {{"call", task_.name.number}});
+    if (state_.client.valid() && !std::exchange(is_told_, true))
+      (void)protocol::send(state_.client.get(), {{"call", state_.name.number}});
   }
 
   void tell(const run::Answer& answer) const {
     if (!answer.errors.empty()) return write_stderr(record::findings_text(answer.errors, paint()));
     write_stderr(record::outcome_words(*answer.plan, *answer.outcome,
-                                       member_or(task_.body, "verbose", false), paint(),
-                                       &task_.held.plan().budgets));
+                                       member_or(state_.body, "verbose", false), paint(),
+                                       &state_.held.plan().budgets));
   }
 
   /// Events are part of the job.
@@ -99,25 +99,25 @@ class CallWorker {
   void report(int status, const std::string& record) {
     const Note ended{Note::What::ended, status};
     std::vector<int> fds;
-    const bool is_kept = !record.empty() && !task_.client.valid();
+    const bool is_kept = !record.empty() && !state_.client.valid();
     const auto file = is_kept ? sys::in_memory(record) : Result<UniqueFd>(UniqueFd());
     if (file && file->valid()) fds.push_back(file->get());
     // First, so that this process is free when the client's next call comes.
-    (void)sys::send_message(task_.link.get(), std::as_bytes(std::span(&ended, 1)), fds);
-    if (!task_.client.valid()) return;
+    (void)sys::send_message(state_.link.get(), std::as_bytes(std::span(&ended, 1)), fds);
+    if (!state_.client.valid()) return;
     tell_client();
     Json answer{{"status", status}};
     if (!record.empty()) answer["record"] = record;
-    (void)protocol::send(task_.client.get(), answer);  // the client may be gone
+    (void)protocol::send(state_.client.get(), answer);  // the client may be gone
   }
 
   run::CallTies ties() {
     return {
-        .session = task_.name.session,
-        .group = task_.group.get(),
-        .ahead = &task_.ahead,
-        .image = task_.image.get(),
-        .is_logged = !task_.client.valid(),
+        .session = state_.name.session,
+        .group = state_.group.get(),
+        .ahead = &state_.ahead,
+        .image = state_.image.get(),
+        .is_logged = !state_.client.valid(),
         .began =
             [this](pid_t init) {
               tell_client();
@@ -126,28 +126,29 @@ class CallWorker {
         .live_in = [this](EventLoop& loop,
                           supervise::Supervisor& supervisor) { return live_in(loop, supervisor); },
         .expect = [this](const auto& address, auto port) { session_.expect(address, port); },
-        .keep_mounts = [this](UniqueFd mounts) { task_.mounts = std::move(mounts); },
+        .keep_mounts = [this](UniqueFd mounts) { state_.mounts = std::move(mounts); },
         .trouble = [this] { return session_.trouble(); },
         .most_processes = [this] { return session_.most_processes(); }};
   }
 
   Status live_in(EventLoop& loop, supervise::Supervisor& supervisor) {
-    SBX_TRY(loop.watch(task_.link.get(), EPOLLIN,
-                       [this, &loop, &supervisor](std::uint32_t) { obey(loop, supervisor); }));
-    if (!task_.client.valid()) return {};
-    return loop.watch(task_.client.get(), EPOLLIN | EPOLLRDHUP,
-                      [this, &loop, &supervisor](std::uint32_t) { heed(loop, supervisor); });
+    SBX_TRY(loop.watch(state_.link.get(), EPOLLIN, [this, &loop, &supervisor](std::uint32_t) {
+      handle_order(loop, supervisor);
+    }));
+    if (!state_.client.valid()) return {};
+    return loop.watch(state_.client.get(), EPOLLIN | EPOLLRDHUP,
+                      [this, &loop, &supervisor](std::uint32_t) { on_client(loop, supervisor); });
   }
 
   /// The client passes its signals on, or has ended.
-  void heed(EventLoop& loop, supervise::Supervisor& supervisor) {
-    if (const auto packet = protocol::receive(task_.client.get())) {
+  void on_client(EventLoop& loop, supervise::Supervisor& supervisor) {
+    if (const auto packet = protocol::receive(state_.client.get())) {
       const int signal = member_or(packet->body, "signal", 0);
       // To the supervisor's signalfd, as if this process were the client.
       if (std::ranges::find(kForwarded, signal) != std::end(kForwarded)) (void)::raise(signal);
       return;
     }
-    loop.forget(task_.client.get());
+    loop.forget(state_.client.get());
     // Nobody waits for this call any more: the second cancellation kills at once.
     supervisor.cancel(SIGHUP);
     supervisor.cancel(SIGHUP);
@@ -168,11 +169,11 @@ class CallWorker {
     return nullptr;
   }
 
-  void obey(EventLoop& loop, supervise::Supervisor& supervisor) {
+  void handle_order(EventLoop& loop, supervise::Supervisor& supervisor) {
     Note note{};
-    const ssize_t got = ::recv(task_.link.get(), &note, sizeof note, MSG_DONTWAIT);
+    const ssize_t got = ::recv(state_.link.get(), &note, sizeof note, MSG_DONTWAIT);
     if (got == 0)
-      loop.forget(task_.link.get());  // the session's process is gone, and so is the sandbox
+      loop.forget(state_.link.get());  // the session's process is gone, and so is the sandbox
     if (got != sizeof note) return;
     switch (note.what) {
       case Note::What::spend:
@@ -194,10 +195,10 @@ class CallWorker {
     }
   }
 
-  Task& task_;
+  WorkerState& state_;
   const char* cancelled_ = nullptr;
-  const ToSession session_{task_.link, task_.ask};
-  run::Request& request_ = task_.request;
+  const ToSession session_{state_.link, state_.ask};
+  run::Request& request_ = state_.request;
   std::optional<record::EventWriter> events_;
   bool is_told_ = false;
 };
@@ -216,60 +217,60 @@ bool await_call(int link, std::int32_t& descriptors) {
 }
 
 /// While nobody waits for it.
-void make_ahead(Task& task) {
-  task.ahead = {};
-  task.group.reset();
-  task.group = task.held.make_call_group();
-  task.ahead = run::make_ahead(task.held, task.group.get());
+void make_ahead(WorkerState& state) {
+  state.ahead = {};
+  state.group.reset();
+  state.group = state.held.make_call_group();
+  state.ahead = run::make_ahead(state.held, state.group.get());
 }
 
 /// The next call. False: there is none.
-bool take_call(Task& task) {
-  make_ahead(task);
+bool take_call(WorkerState& state) {
+  make_ahead(state);
   std::int32_t descriptors = 0;
-  if (!await_call(task.link.get(), descriptors)) return false;
-  auto packet = protocol::receive(task.link.get());
+  if (!await_call(state.link.get(), descriptors)) return false;
+  auto packet = protocol::receive(state.link.get());
   if (!packet) return false;
-  task.body = std::move(packet->body);
-  task.fds = std::move(packet->fds);
-  for (auto [bit, place] : {std::pair(CallDescriptors::kImage, &task.image),
-                            std::pair(CallDescriptors::kClient, &task.client)}) {
-    if ((descriptors & bit) == 0 || task.fds.empty()) continue;
-    *place = std::move(task.fds.back());
-    task.fds.pop_back();
+  state.body = std::move(packet->body);
+  state.fds = std::move(packet->fds);
+  for (auto [bit, place] : {std::pair(CallDescriptors::kImage, &state.image),
+                            std::pair(CallDescriptors::kClient, &state.client)}) {
+    if ((descriptors & bit) == 0 || state.fds.empty()) continue;
+    *place = std::move(state.fds.back());
+    state.fds.pop_back();
   }
   // Where memory ran out, the kernel may have killed the init that waits.
-  if (!task.ahead.init.lives()) make_ahead(task);
-  task.name.number = member_or(task.body, "call", std::uint64_t{0});
-  auto request = worker::unpack(binary_of(task.body, "request"));
-  if (request && take_streams(task.fds)) {
-    task.request = std::move(*request);
+  if (!state.ahead.init.lives()) make_ahead(state);
+  state.name.number = member_or(state.body, "call", std::uint64_t{0});
+  auto request = worker::unpack(binary_of(state.body, "request"));
+  if (request && take_streams(state.fds)) {
+    state.request = std::move(*request);
     return true;
   }
-  if (!request && task.client.valid())
-    (void)protocol::send(task.client.get(), {{"error", protocol::error_json(request.error())}});
+  if (!request && state.client.valid())
+    (void)protocol::send(state.client.get(), {{"error", protocol::error_json(request.error())}});
   return false;  // a client that says what no sbx would
 }
 
-void forget_call(Task& task) {
-  task.client.reset();
-  task.mounts.reset();
-  task.image.reset();
-  task.fds.clear();
-  task.ahead = {};
-  task.group.reset();
+void forget_call(WorkerState& state) {
+  state.client.reset();
+  state.mounts.reset();
+  state.image.reset();
+  state.fds.clear();
+  state.ahead = {};
+  state.group.reset();
 }
 
 }  // namespace
 
-void work(Task task) {
+void work(WorkerState state) {
   signals::take_defaults();
   const UniqueFd null(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));  // the session's own input
-  while (take_call(task)) {
-    CallWorker(task).run(null.get());
-    forget_call(task);
+  while (take_call(state)) {
+    CallWorker(state).run(null.get());
+    forget_call(state);
   }
-  forget_call(task);
+  forget_call(state);
   // Without destructors: they would end the session's sandbox, of which this process has a copy.
   ::_exit(0);
 }

@@ -11,7 +11,7 @@
 namespace sbx::session {
 
 /// What a worker has for one call or one context.
-struct Task {
+struct WorkerState {
   // From the session's process, which it was forked from:
   const run::HeldSandbox& held;
   run::CallName name;
@@ -30,7 +30,8 @@ struct Task {
 };
 
 /// Takes calls from the session, one after another: runs each, supervises it, answers its client
-/// and reports to the session. Ends when the session closes the link. `task` begins without a call.
-[[noreturn]] void work(Task task);
+/// and reports to the session. Ends when the session closes the link. `state` begins without a
+/// call.
+[[noreturn]] void work(WorkerState state);
 
 }  // namespace sbx::session

@@ -35,7 +35,7 @@ struct Call {
   std::uint64_t began_microseconds = 0;
   Worker worker;  ///< that supervises it; invalid: it has ended
   pid_t init = -1;
-  std::uint64_t told_spent =
+  std::uint64_t kill_requested_at =
       0;  ///< when it was told that a budget of the session is spent; 0: it was not
   std::optional<int> status;  ///< exit status; empty: it runs
   std::uint64_t ended_microseconds = 0;

@@ -14,8 +14,8 @@
 #include "base/process.hpp"
 #include "protocol/packet.hpp"
 #include "session/json.hpp"
-#include "session/link.hpp"
-#include "session/place.hpp"
+#include "session/session_directory.hpp"
+#include "session/worker_protocol.hpp"
 
 namespace sbx::session {
 namespace {
@@ -152,7 +152,7 @@ Result<Json> Client::ask_soon(const Json& request) {
   return answer();
 }
 
-Status Client::say(const Json& words, std::span<const int> fds) {
+Status Client::send(const Json& words, std::span<const int> fds) {
   return protocol::send(socket_.get(), words, fds);
 }
 
@@ -176,7 +176,7 @@ Result<Json> Client::next() {
 Result<Json> Client::ask_worker(const Json& request, std::span<const int> fds, int parent) {
   // From here on: a call may run before its client hears of it.
   Forwarding forwarding(socket_.get(), parent);
-  SBX_TRY(say(request, fds));
+  SBX_TRY(send(request, fds));
   forwarding.wait_for_begin();
   const auto begun = answer();
   if (!begun) return fail(blamed(begun.error()));
@@ -206,7 +206,7 @@ UniqueFd Client::peer() const {
   return process::open(peer.pid);
 }
 
-Status Client::ask_to_end(const Json& request) {
+Status Client::stop_and_wait(const Json& request) {
   const UniqueFd process = peer();
   SBX_TRY(protocol::send(socket_.get(), request));
   constexpr int kStopsWithin = 10'000;  // ms; calls have 4 s, and files may be read for another 5

@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "host/host.hpp"
-#include "session/place.hpp"
+#include "session/session_directory.hpp"
 
 /// A client's side of one request to a session.
 namespace sbx::session {
@@ -26,7 +26,7 @@ class Client {
   /// Errors: those of the session, host "session-gone".
   [[nodiscard]] Result<Json> ask(const Json& request, std::span<const int> fds = {});
   /// The same, and the session's process has ended when it returns: for `stop`.
-  [[nodiscard]] Status ask_to_end(const Json& request);
+  [[nodiscard]] Status stop_and_wait(const Json& request);
   /// The same where the answer must not take long. Errors: host "session-silent" too, after 2 s.
   [[nodiscard]] Result<Json> ask_soon(const Json& request);
   /// Starts a call and waits for its end. Signals to this process go to the call: it is cancelled
@@ -40,7 +40,7 @@ class Client {
   [[nodiscard]] Status begin_call(const Json& request, std::span<const int> fds);
   [[nodiscard]] Result<CallAnswer> end_call();
   /// Sends a request that more than one packet answers; also what belongs to it and comes later.
-  [[nodiscard]] Status say(const Json& words, std::span<const int> fds = {});
+  [[nodiscard]] Status send(const Json& words, std::span<const int> fds = {});
   /// Readable when there is another one.
   [[nodiscard]] int fd() const { return socket_.get(); }
   /// True if it is there.

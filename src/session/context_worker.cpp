@@ -53,11 +53,11 @@ constexpr auto kLastWords = 1s;
 
 class ContextWorker {
  public:
-  explicit ContextWorker(Task& task)
-      : task_(task),
-        language_(member_or(task.body, "language", "")),
-        was_lost_(member_or(task.body, "lost", false)),
-        lost_because_(member_or(task.body, "lost_because", "")) {}
+  explicit ContextWorker(WorkerState& state)
+      : state_(state),
+        language_(member_or(state.body, "language", "")),
+        was_lost_(member_or(state.body, "lost", false)),
+        lost_because_(member_or(state.body, "lost_because", "")) {}
 
   void run() {
     const run::Answer answer = interpret();
@@ -71,7 +71,7 @@ class ContextWorker {
       if (!answer.errors.empty()) each.answer(answer.errors.front());
       answer_question(each);
     }
-    for (OpenCell& cell : take_all()) end(cell, answer);
+    for (OpenCell& cell : take_cells()) end(cell, answer);
   }
 
  private:
@@ -97,7 +97,7 @@ class ContextWorker {
     const auto driver = find_driver(language_);
     if (!driver) return failed(driver.error());
     driver_ = *driver;
-    auto channel = DriverChannel::make(task_.held.owner());
+    auto channel = DriverChannel::make(state_.held.owner());
     if (!channel) return failed(channel.error());
     channel_.emplace(std::move(*channel));
     const auto text = file_of(*driver_);
@@ -113,13 +113,13 @@ class ContextWorker {
     request.program.stdin_mode = plan::StdinMode::null;
     request.capture = true;  // two pipes, whatever this process has as its own
     request.started_microseconds = sys::now_microseconds();
-    return run::call(task_.held, request, ties(interpreter));
+    return run::call(state_.held, request, ties(interpreter));
   }
 
   run::CallTies ties(const run::Interpreter& interpreter) {
     return {
-        .session = task_.name.session,
-        .group = task_.group.get(),
+        .session = state_.name.session,
+        .group = state_.group.get(),
         .interpreter = &interpreter,
         .began =
             [this](pid_t init) {
@@ -149,18 +149,18 @@ class ContextWorker {
     channel_->close_driver_ends();
     SBX_TRY(output_->begin({}));
     SBX_TRY(channel_->attach(loop, {.arrived = [this] { position_ = output_->delivered(); },
-                                    .message = [this](const Json& message) { hear(message); },
+                                    .message = [this](const Json& message) { on_message(message); },
                                     .broken = [this](const std::string& why) { broken(why); }}));
     start_ = loop.after(kStartsWithin, [this] {
       give_up({.how = How::died, .detail = "the interpreter did not begin within a minute"});
     });
-    return loop.watch(task_.link.get(), EPOLLIN, [this](std::uint32_t) { obey(); });
+    return loop.watch(state_.link.get(), EPOLLIN, [this](std::uint32_t) { handle_order(); });
   }
 
-  void obey() {
+  void handle_order() {
     Note note{};
-    if (::recv(task_.link.get(), &note, sizeof note, 0) != sizeof note)
-      return loop_->forget(task_.link.get());
+    if (::recv(state_.link.get(), &note, sizeof note, 0) != sizeof note)
+      return loop_->forget(state_.link.get());
     switch (note.what) {
       case Note::What::cell:
         return accept();
@@ -203,7 +203,7 @@ class ContextWorker {
     });
   }
 
-  void hear(const Json& message) {
+  void on_message(const Json& message) {
     const run::OutputPosition position = position_of_message();
     if (message["event"] == "ready" && !ready_) {
       ready_ = true;
@@ -245,14 +245,14 @@ class ContextWorker {
 
   /// A cell or a question, which follows its note.
   void accept() {
-    auto packet = protocol::receive(task_.link.get());
+    auto packet = protocol::receive(state_.link.get());
     if (!packet) return;  // the session sees that it was too late
     if (packet->body.contains("inspect")) return inspect(packet->body, std::move(packet->fds));
     auto cell = OpenCell::receive(packet->body, std::move(packet->fds));
     if (!cell) return session_.note(Note::What::answered);
     name(*cell);
     if (loop_ == nullptr) return (void)queue_.push_back(std::move(*cell));
-    if (const Status right = cell->narrow(task_.held.policy(), task_.name.session); !right) {
+    if (const Status right = cell->narrow(state_.held.policy(), state_.name.session); !right) {
       cell->answer(right.error());
       return session_.note(Note::What::answered);
     }
@@ -264,10 +264,10 @@ class ContextWorker {
   }
 
   void name(OpenCell& cell) const {
-    cell.record.name = task_.name;
-    cell.record.context = member_or(task_.body, "context", "");
+    cell.record.name = state_.name;
+    cell.record.context = member_or(state_.body, "context", "");
     cell.record.language = language_;
-    cell.record.degraded = task_.held.plan().degraded;
+    cell.record.degraded = state_.held.plan().degraded;
     name_state(cell);
   }
 
@@ -308,7 +308,7 @@ class ContextWorker {
 
   void answer_question(Inspection& question) {
     question.answer({{"language", language_},
-                     {"context", member_or(task_.body, "context", "")},
+                     {"context", member_or(state_.body, "context", "")},
                      {"count", count_}});
     session_.note(Note::What::answered);
   }
@@ -534,15 +534,15 @@ class ContextWorker {
   /// From here on the session learns that cells are for another one.
   void leave() {
     loop_ = nullptr;
-    (void)::shutdown(task_.link.get(), SHUT_RD);
+    (void)::shutdown(state_.link.get(), SHUT_RD);
     for (;;) {
       Note note{};
-      if (::recv(task_.link.get(), &note, sizeof note, 0) != sizeof note) return;
+      if (::recv(state_.link.get(), &note, sizeof note, 0) != sizeof note) return;
       if (note.what == Note::What::cell) accept();
     }
   }
 
-  std::deque<OpenCell> take_all() {
+  std::deque<OpenCell> take_cells() {
     std::deque<OpenCell> all = std::move(queue_);
     if (current_) all.push_front(std::move(*current_));
     current_.reset();
@@ -574,11 +574,11 @@ class ContextWorker {
     cell.answer();
   }
 
-  Task& task_;
+  WorkerState& state_;
   const std::string language_;
   const bool was_lost_;
   const std::string lost_because_;
-  const ToSession session_{task_.link, task_.ask};
+  const ToSession session_{state_.link, state_.ask};
   const Driver* driver_ = nullptr;
   std::optional<DriverChannel> channel_;
   UniqueFd out_;
@@ -608,11 +608,11 @@ class ContextWorker {
 
 }  // namespace
 
-void work_as_context(Task task) {
+void work_as_context(WorkerState state) {
   signals::take_defaults();
-  task.group = task.held.make_call_group();
-  ContextWorker(task).run();
-  task.group.reset();
+  state.group = state.held.make_call_group();
+  ContextWorker(state).run();
+  state.group.reset();
   // Without destructors: they would end the session's sandbox, of which this process has a copy.
   ::_exit(0);
 }

@@ -5,8 +5,8 @@
 namespace sbx::session {
 
 /// The process of one context: starts the interpreter with its driver, supervises it to its end,
-/// and runs cells in it, one after the other. Of the task's request it uses "language", "context"
+/// and runs cells in it, one after the other. Of the state's request it uses "language", "context"
 /// and "lost" (state was lost before); cells arrive on the link.
-[[noreturn]] void work_as_context(Task task);
+[[noreturn]] void work_as_context(WorkerState state);
 
 }  // namespace sbx::session

@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "session/json.hpp"
-#include "session/place.hpp"
+#include "session/session_directory.hpp"
 
 namespace sbx::session {
 namespace {
@@ -52,7 +52,7 @@ void Contexts::forget_old() {
   std::size_t lost = all_.size() - living();
   std::erase_if(all_, [&](const auto& each) {
     const Context& context = each.second;
-    return context.call == 0 && context.early.empty() && lost > kMostLost && lost-- > 0;
+    return context.call == 0 && context.pending_cells.empty() && lost > kMostLost && lost-- > 0;
   });
 }
 

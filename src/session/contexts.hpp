@@ -24,8 +24,9 @@ struct Context {
   std::string lost_because;  ///< in words; empty: unknown
   std::size_t open = 0;      ///< cells that are not answered
   std::uint64_t cells = 0;
-  std::vector<std::pair<protocol::Packet, UniqueFd>> early;  ///< for the next one of this name
-  std::vector<UniqueFd> enders;                              ///< hear of its end
+  std::vector<std::pair<protocol::Packet, UniqueFd>>
+      pending_cells;             ///< for the next one of this name
+  std::vector<UniqueFd> enders;  ///< hear of its end
 };
 
 class Contexts {

@@ -19,7 +19,7 @@
 #include "record/record.hpp"
 #include "session/bring_out_worker.hpp"
 #include "session/json.hpp"
-#include "session/link.hpp"
+#include "session/worker_protocol.hpp"
 #include "workspace/copy.hpp"
 
 namespace sbx::session {
@@ -39,15 +39,15 @@ std::uint64_t in_microseconds(Milliseconds time) {
 
 }  // namespace
 
-Session::Session(Place place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop)
+Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop)
     : loop_(std::move(loop)),
-      place_(std::move(place)),
+      directory_(std::move(place)),
       id_("s_" + random_hex()),
       started_(::time(nullptr)),
       held_(std::move(held)) {}
 
 Status Session::begin(UniqueFd owner) {
-  socket_ = SBX_TRY(place_.listen());
+  socket_ = SBX_TRY(directory_.listen());
   spare_ = SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_RDONLY));
   SBX_TRY(held_->attach(
       loop_, {.refused = [this](const auto& denial, auto count,
@@ -69,7 +69,7 @@ Status Session::begin(UniqueFd owner) {
       loop_.forget(owner_.get());
       stop(UniqueFd(), EndCause::owner);
     }));
-  removal_ = place_.watch_removal();
+  removal_ = directory_.watch_removal();
   if (removal_.valid())
     SBX_TRY(loop_.watch(removal_.get(), EPOLLIN, [this](std::uint32_t) { look_for_place(); }));
   ends_at_ = sys::now_microseconds() + in_microseconds(held_->policy().session.lifetime.value);
@@ -77,7 +77,7 @@ Status Session::begin(UniqueFd owner) {
   rest_between_calls();
   watch_idle();
   watch_lifetime();
-  place_.end_start();
+  directory_.end_start();
   return {};
 }
 
@@ -89,14 +89,14 @@ void Session::run() {
   held_.reset();
   socket_.reset();
   {
-    const Place removed = std::move(place_);
+    const SessionDirectory removed = std::move(directory_);
   }
   for (const UniqueFd& each : stoppers_) (void)protocol::send(each.get(), {{"stopped", true}});
 }
 
 Json Session::info() const {
   const policy::Policy& policy = held_->policy();
-  Json json{{"name", place_.name()},
+  Json json{{"name", directory_.name()},
             {"id", id_},
             {"pid", ::getpid()},
             {"sbx", SBX_VERSION},
@@ -144,15 +144,15 @@ Json Session::info() const {
 
 void Session::bring_out(protocol::Packet packet, UniqueFd connection) {
   if (reader_.valid()) {
-    deferred_.emplace_back(std::move(packet), std::move(connection));
+    pending_requests_.emplace_back(std::move(packet), std::move(connection));
     return;
   }
   const pid_t session = ::getpid();
   auto reader = process::fork([&]() -> int {
     socket_.reset();
-    place_.forget_lock();
+    directory_.forget_lock();
     bring_out_and_answer({.held = *held_,
-                          .name = place_.name(),
+                          .name = directory_.name(),
                           .id = id_,
                           .body = std::move(packet.body),
                           .fds = std::move(packet.fds),
@@ -170,16 +170,16 @@ void Session::reader_ended() {
   reader_.reset();
   if (!exited) held_->continue_calls();  // killed, it woke nobody
   note_use();
-  for (auto& [packet, client] : std::exchange(deferred_, {}))
+  for (auto& [packet, client] : std::exchange(pending_requests_, {}))
     handle(std::move(packet), std::move(client));
   if (stops_) end_when_calls_have();
 }
 
 // ---- budgets ----
 
-void Session::tell_spent(Call& call, Budget budget) {
+void Session::request_kill(Call& call, Budget budget) {
   const Note note{Note::What::spend, static_cast<std::int32_t>(budget)};
-  call.told_spent = sys::now_microseconds();
+  call.kill_requested_at = sys::now_microseconds();
   (void)::send(call.worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -187,7 +187,7 @@ void Session::spent(Budget budget) {
   if (budget == Budget::memory) return spend_memory();
   if (budget == Budget::cpu_time) cpu_is_spent_ = true;
   for (const auto& [number, call] : calls_.all())
-    if (call->runs() && call->told_spent == 0) tell_spent(*call, budget);
+    if (call->runs() && call->kill_requested_at == 0) request_kill(*call, budget);
 }
 
 /// The call that holds the most ends; while one is dying no other is chosen.
@@ -197,13 +197,13 @@ void Session::spend_memory() {
   std::uint64_t most = 0;
   for (const auto& [number, call] : calls_.all()) {
     if (!call->runs() || call->init < 0) continue;
-    if (call->told_spent != 0 && now - call->told_spent < kDiesWithin) return;
+    if (call->kill_requested_at != 0 && now - call->kill_requested_at < kDiesWithin) return;
     const std::uint64_t held = held_->memory_below(call->init);
     if (held < most) continue;
     most = held;
     largest = call.get();
   }
-  if (largest != nullptr) tell_spent(*largest, Budget::memory);
+  if (largest != nullptr) request_kill(*largest, Budget::memory);
 }
 
 // ---- the end ----
@@ -256,7 +256,7 @@ void Session::look_for_place() {
   char events[4096];
   while (::read(removal_.get(), events, sizeof events) > 0) {
   }
-  if (place_.is_there()) return;
+  if (directory_.is_there()) return;
   loop_.forget(removal_.get());
   stop(UniqueFd());
 }

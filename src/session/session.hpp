@@ -16,16 +16,16 @@
 #include "session/call_worker.hpp"
 #include "session/calls.hpp"
 #include "session/contexts.hpp"
-#include "session/link.hpp"
-#include "session/place.hpp"
+#include "session/session_directory.hpp"
 #include "session/worker.hpp"
+#include "session/worker_protocol.hpp"
 
 namespace sbx::session {
 
 /// The session's process: holds the sandbox, answers requests, starts calls and ends them.
 class Session {
  public:
-  Session(Place place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop);
+  Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop);
 
   /// `owner`: a pidfd; the session stops when that process ends. Invalid: it has no owner.
   Status begin(UniqueFd owner);
@@ -70,7 +70,7 @@ class Session {
   [[nodiscard]] Result<int> image();
   Status log_output(Call& call, std::vector<UniqueFd>& fds, bool keeps_stdin);
   Status watch(Call& call);
-  bool hear(Call& call);
+  bool on_worker_message(Call& call);
   void answer_question(Call& call);
   /// Which call or context has most processes, as ToSession::most_processes() reads it.
   [[nodiscard]] Json most_processes();
@@ -91,7 +91,7 @@ class Session {
 
   // Workers: session_workers.cpp
   /// Forks a process, which does `work`. Errors: host.
-  [[nodiscard]] Result<Worker> fork_worker(Task task, void (*work)(Task));
+  [[nodiscard]] Result<Worker> fork_worker(WorkerState state, void (*work)(WorkerState));
   static void reap(const Worker& worker);
   void keep_waiting(Worker worker);
   [[nodiscard]] Worker take_waiting();
@@ -105,7 +105,7 @@ class Session {
   void reader_ended();
   void spent(Budget budget);
   void spend_memory();
-  static void tell_spent(Call& call, Budget budget);
+  static void request_kill(Call& call, Budget budget);
   void rest_between_calls();
   void note_use();
   void watch_idle();
@@ -117,7 +117,7 @@ class Session {
   void look_for_place();
 
   EventLoop loop_;
-  Place place_;
+  SessionDirectory directory_;
   std::string id_;
   std::int64_t started_;
   std::unique_ptr<run::HeldSandbox> held_;
@@ -133,10 +133,10 @@ class Session {
   Contexts contexts_;
   std::vector<Worker> waiting_;  ///< for a call
   std::vector<Worker> leaving_;  ///< not reaped yet
-  EventLoop::TimerId waits_ = EventLoop::kNoTimer;
+  EventLoop::TimerId worker_timer_ = EventLoop::kNoTimer;
   std::vector<std::pair<protocol::Packet, UniqueFd>>
-      deferred_;     ///< what came while changes are read
-  UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
+      pending_requests_;  ///< what came while changes are read
+  UniqueFd reader_;       ///< pidfd of the process that reads changes while the calls are stopped
   std::vector<UniqueFd> stoppers_;  ///< hear of the end
   std::uint64_t last_use_ = 0;
   std::uint64_t ends_at_ = 0;

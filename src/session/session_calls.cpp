@@ -14,10 +14,10 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "session/call_worker.hpp"
-#include "session/image.hpp"
 #include "session/json.hpp"
-#include "session/link.hpp"
+#include "session/self_image.hpp"
 #include "session/session.hpp"
+#include "session/worker_protocol.hpp"
 #include "worker/message.hpp"
 
 namespace sbx::session {
@@ -98,7 +98,7 @@ Status Session::log_output(Call& call, std::vector<UniqueFd>& fds, bool keeps_st
 Status Session::start_call(Json request, std::vector<UniqueFd>& fds, UniqueFd& connection) {
   const policy::Session& limits = held_->policy().session;
   if (calls_.running() >= limits.calls.value)
-    return fail(too_many_calls(limits.calls.value, limits.calls.origin, place_.name()));
+    return fail(too_many_calls(limits.calls.value, limits.calls.origin, directory_.name()));
   SBX_TRY(check_cpu_is_left());
   const bool own = member_or(request, "own", false);
   const int own_program = own ? SBX_TRY(image()) : -1;
@@ -144,9 +144,10 @@ Status Session::give_to_worker(Call& call, const Json& request, const std::vecto
   }
   for (;;) {
     const bool is_new = waiting_.empty();
-    call.worker = is_new ? SBX_TRY(fork_worker(
-                               {.held = *held_, .name = {place_.name(), id_, call.number}}, work))
-                         : take_waiting();
+    call.worker = is_new
+                      ? SBX_TRY(fork_worker(
+                            {.held = *held_, .name = {directory_.name(), id_, call.number}}, work))
+                      : take_waiting();
     const int link = call.worker.link.get();
     if (::send(link, &note, sizeof note, MSG_NOSIGNAL) == sizeof note) {
       const Status handed = protocol::send(link, request, sent);
@@ -167,8 +168,8 @@ Status Session::watch(Call& call) {
   call.failed_before = failures();
   SBX_TRY(loop_.watch(worker.process.get(), EPOLLIN,
                       [this, &call](std::uint32_t) { worker_ended(call); }));
-  SBX_TRY(
-      loop_.watch(worker.link.get(), EPOLLIN, [this, &call](std::uint32_t) { (void)hear(call); }));
+  SBX_TRY(loop_.watch(worker.link.get(), EPOLLIN,
+                      [this, &call](std::uint32_t) { (void)on_worker_message(call); }));
   SBX_TRY(loop_.watch(worker.ask.get(), EPOLLIN,
                       [this, &call](std::uint32_t) { answer_question(call); }));
   if (!call.is_background) return {};
@@ -179,7 +180,7 @@ Status Session::watch(Call& call) {
 }
 
 /// False at the end of what its worker says.
-bool Session::hear(Call& call) {
+bool Session::on_worker_message(Call& call) {
   Note note{};
   sys::Message message =
       sys::receive_message(call.worker.link.get(), std::as_writable_bytes(std::span(&note, 1)));
@@ -240,10 +241,11 @@ Json Session::most_processes() {
   if (most == nullptr) return Json::object();
   const Context* const context = most->is_context ? contexts_.of_call(most->number) : nullptr;
   const std::string number = std::to_string(most->number);
-  return {{"who", context != nullptr ? "context " + context->name : "call " + number},
-          {"cure", context != nullptr ? "sbx session restart " + place_.name() + " " + context->name
-                                      : "sbx session kill " + place_.name() + " " + number},
-          {"count", count}};
+  return {
+      {"who", context != nullptr ? "context " + context->name : "call " + number},
+      {"cure", context != nullptr ? "sbx session restart " + directory_.name() + " " + context->name
+                                  : "sbx session kill " + directory_.name() + " " + number},
+      {"count", count}};
 }
 
 /// A context that waits for a cell does not.
@@ -301,7 +303,7 @@ Worker Session::leave(Call& call) {
 /// A context's has done what it was for; one of a call was killed, and the call with it, unless
 /// that had just ended.
 void Session::worker_ended(Call& call) {
-  while (call.runs() && hear(call)) {  // its last words may still be unread
+  while (call.runs() && on_worker_message(call)) {  // its last words may still be unread
   }
   if (!call.runs()) return;
   reap(leave(call));

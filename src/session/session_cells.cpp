@@ -13,8 +13,8 @@
 #include "session/context_worker.hpp"
 #include "session/drivers.hpp"
 #include "session/json.hpp"
-#include "session/link.hpp"
 #include "session/session.hpp"
+#include "session/worker_protocol.hpp"
 
 namespace sbx::session {
 namespace {
@@ -58,14 +58,14 @@ Error no_context(const std::string& name, const std::string& session) {
 
 void Session::eval(protocol::Packet packet, UniqueFd connection) {
   if (reader_.valid()) {
-    deferred_.emplace_back(std::move(packet), std::move(connection));
+    pending_requests_.emplace_back(std::move(packet), std::move(connection));
     return;
   }
   const auto context = context_for(packet.body);
   if (!context) return refuse(connection.get(), context.error());
   if ((*context)->open >= kMostOpen) return refuse(connection.get(), too_busy(**context));
   if ((*context)->ends)
-    return (void)(*context)->early.emplace_back(std::move(packet), std::move(connection));
+    return (void)(*context)->pending_cells.emplace_back(std::move(packet), std::move(connection));
   if ((*context)->call == 0) {
     held_->resume();
     if (const Status begun = start_context(**context); !begun) {
@@ -95,7 +95,7 @@ Result<Context*> Session::context_for(const Json& request) {
 Status Session::start_context(Context& context) {
   const auto& most = held_->policy().session.contexts;
   if (contexts_.living() >= most.value)
-    return fail(too_many_contexts(most.value, most.origin, place_.name()));
+    return fail(too_many_contexts(most.value, most.origin, directory_.name()));
   SBX_TRY(check_cpu_is_left());
   Call& call = calls_.add(0);
   call.is_context = true;
@@ -103,7 +103,7 @@ Status Session::start_context(Context& context) {
   call.since = ::time(nullptr);
   call.began_microseconds = sys::now_microseconds();
   auto worker = fork_worker({.held = *held_,
-                             .name = {place_.name(), id_, call.number},
+                             .name = {directory_.name(), id_, call.number},
                              .body = {{"language", context.language},
                                       {"context", context.name},
                                       {"lost", context.was_lost},
@@ -138,7 +138,7 @@ void Session::pass_on(Context& context, protocol::Packet packet, UniqueFd connec
   if (::send(link, &note, sizeof note, MSG_NOSIGNAL) != sizeof note ||
       !protocol::send(link, packet.body, fds)) {
     // It is just ending: the cell is for the next one.
-    context.early.emplace_back(std::move(packet), std::move(connection));
+    context.pending_cells.emplace_back(std::move(packet), std::move(connection));
     return;
   }
   ++context.open;
@@ -158,7 +158,7 @@ void Session::context_ended(const Call& call) {
   Context* const found = contexts_.of_call(call.number);
   if (found == nullptr) return;
   const std::string name = found->name;
-  auto early = std::exchange(found->early, {});
+  auto pending_cells = std::exchange(found->pending_cells, {});
   for (const UniqueFd& each : found->enders) (void)protocol::send(each.get(), {{"ended", true}});
   found->enders.clear();
   found->call = 0;
@@ -168,14 +168,14 @@ void Session::context_ended(const Call& call) {
   const bool forgets = !found->was_lost;
   if (forgets) contexts_.forget(name);
   contexts_.forget_old();
-  for (auto& [packet, connection] : early) handle(std::move(packet), std::move(connection));
+  for (auto& [packet, connection] : pending_cells) handle(std::move(packet), std::move(connection));
 }
 
 /// The one that a request names; null: the client has been told that there is none.
 Context* Session::named_context(const Json& request, int connection) {
   const std::string name = member_or(request, "context", "");
   Context* const found = contexts_.find(name);
-  if (found == nullptr) refuse(connection, no_context(name, place_.name()));
+  if (found == nullptr) refuse(connection, no_context(name, directory_.name()));
   return found;
 }
 

@@ -9,8 +9,8 @@
 #include "base/text.hpp"
 #include "policy/write.hpp"
 #include "session/json.hpp"
-#include "session/link.hpp"
 #include "session/session.hpp"
+#include "session/worker_protocol.hpp"
 
 namespace sbx::session {
 namespace {
@@ -109,7 +109,7 @@ void Session::handle(protocol::Packet packet, UniqueFd connection) {
 
 void Session::call(protocol::Packet packet, UniqueFd connection) {
   if (reader_.valid()) {
-    deferred_.emplace_back(std::move(packet), std::move(connection));
+    pending_requests_.emplace_back(std::move(packet), std::move(connection));
     return;
   }
   held_->resume();
@@ -128,7 +128,7 @@ Call* Session::named_call(const Json& request, int connection) {
             .message = calls_.had(number)
                            ? "call " + std::to_string(number) + " has ended, and is no longer kept"
                            : "the session has no call " + std::to_string(number),
-            .hint = "sbx session calls " + place_.name() + " lists them"});
+            .hint = "sbx session calls " + directory_.name() + " lists them"});
   return found;
 }
 

@@ -36,16 +36,16 @@ void Session::sweep_groups() {
 
 /// The copy keeps no descriptor but those that calls need: connections of clients and of the
 /// network would stay open with it, and it may outlive them.
-Result<Worker> Session::fork_worker(Task task, void (*work)(Task)) {
+Result<Worker> Session::fork_worker(WorkerState state, void (*work)(WorkerState)) {
   auto link = SBX_TRY(sys::make_packet_pair());
   auto ask = SBX_TRY(sys::make_packet_pair());
-  task.link = std::move(link.second);
-  task.ask = std::move(ask.second);
+  state.link = std::move(link.second);
+  state.ask = std::move(ask.second);
   auto child = process::fork([&]() -> int {
     std::vector<int> kept = held_->descriptors_for_calls();
-    kept.insert(kept.end(), {task.link.get(), task.ask.get()});
+    kept.insert(kept.end(), {state.link.get(), state.ask.get()});
     process::keep_only(std::move(kept));
-    work(std::move(task));
+    work(std::move(state));
     return 0;
   });
   if (!child)
@@ -67,8 +67,8 @@ void Session::keep_waiting(Worker worker) {
   const int process = worker.process.get();
   waiting_.push_back(std::move(worker));
   (void)loop_.watch(process, EPOLLIN, [this, pid](std::uint32_t) { waiting_ended(pid); });
-  loop_.cancel(waits_);
-  waits_ = loop_.after(kWaits, [this] {
+  loop_.cancel(worker_timer_);
+  worker_timer_ = loop_.after(kWaits, [this] {
     while (!waiting_.empty()) dismiss(take_waiting());
   });
 }

@@ -20,8 +20,8 @@
 #include "run/held_sandbox.hpp"
 #include "run/session_directory.hpp"
 #include "session/bring_out_worker.hpp"
-#include "session/place.hpp"
 #include "session/session.hpp"
+#include "session/session_directory.hpp"
 #include "session/worker_process.hpp"
 
 namespace sbx::session {
@@ -45,7 +45,7 @@ int serve(const std::string& name, const run::Request& request, const run::Sinks
   };
   const auto host = host::probe();
   if (!host) return refuse({host.error()});
-  auto place = Place::make(*host, name);
+  auto place = SessionDirectory::make(*host, name);
   if (!place) return refuse({place.error()});
   run::note_session_directory(*host);
   auto held = run::HeldSandbox::start(request, sinks);

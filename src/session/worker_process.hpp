@@ -10,7 +10,7 @@
 #include "base/unique_fd.hpp"
 #include "policy/addresses.hpp"
 #include "run/call.hpp"
-#include "session/link.hpp"
+#include "session/worker_protocol.hpp"
 
 namespace sbx::session {
 

@@ -294,7 +294,7 @@ void reap(const Program& program, pid_t main) {
 
 /// Orders come only from the supervisor: PID 1 has no handlers, so signals from the payload have no
 /// effect.
-void obey(const Program& program, Service& service) {
+void handle_order(const Program& program, Service& service) {
   control::Order order{};
   const ssize_t got = ::recv(program.channels.control, &order, sizeof order, MSG_DONTWAIT);
   if (got == 0) ::_exit(125);  // the supervisor is gone
@@ -359,7 +359,7 @@ void child_ended(const Program& program, Service& service) {
                     sizeof drained);  // the signal doesn't matter: reap() asks the kernel
       child_ended(program, service);
     }
-    if (watched[0].revents != 0) obey(program, service);
+    if (watched[0].revents != 0) handle_order(program, service);
   }
 }
 

@@ -152,7 +152,7 @@ class ListenersTest : public GatewayTest {
   }
 
   std::vector<PlacedRule> rules_;
-  SocketPool pool_{Space(UniqueFd(), 0, 0)};
+  SocketPool pool_{NetworkNamespace(UniqueFd(), 0, 0)};
   std::optional<Names> names_;
   std::optional<Listeners> opened_;
 };
@@ -293,7 +293,7 @@ TEST_F(TcpServiceTest, AnAddressWithoutARuleIsResetAndNamed) {
 
 class UdpServiceTest : public GatewayTest {
  protected:
-  Space space_{UniqueFd(), 0, 0};
+  NetworkNamespace space_{UniqueFd(), 0, 0};
   UdpService service_{loop_, plan_, dialer_, tally_, space_};
 };
 

@@ -17,7 +17,7 @@
 #include "session/client.hpp"
 #include "session/drivers.hpp"
 #include "session/json.hpp"
-#include "session/place.hpp"
+#include "session/session_directory.hpp"
 
 namespace sbx::cli::completion {
 namespace {

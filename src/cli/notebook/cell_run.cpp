@@ -146,7 +146,7 @@ class NotebookCellRun {
     const UniqueFd out = SBX_TRY(out_.open());
     const UniqueFd err = SBX_TRY(err_.open());
     const int fds[] = {out.get(), err.get()};
-    SBX_TRY(client_->say(request, fds));
+    SBX_TRY(client_->send(request, fds));
     for (NotebookStream* const each : {&out_, &err_})
       SBX_TRY(loop_->watch(each->stream().fd(), EPOLLIN,
                            [this, &stream = each->stream()](std::uint32_t) { read(stream); }));
@@ -166,7 +166,7 @@ class NotebookCellRun {
     signalfd_siginfo info{};
     while (::read(place_.signals, &info, sizeof info) == sizeof info) {
       cancelled_by_ = static_cast<int>(info.ssi_signo);
-      (void)client_->say({{"cancel", cancelled_by_}});
+      (void)client_->send({{"cancel", cancelled_by_}});
     }
   }
 
@@ -179,10 +179,10 @@ class NotebookCellRun {
 
   /// What is there: whoever has read a stream may have taken it already.
   void hear_all() {
-    while (!ended_ && client_->has_more()) hear();
+    while (!ended_ && client_->has_more()) on_message();
   }
 
-  void hear() {
+  void on_message() {
     auto packet = client_->next_whole();
     if (packet && packet->contains("event")) return take(*packet);
     ended_ = true;

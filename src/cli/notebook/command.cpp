@@ -34,7 +34,7 @@ using session::part;
 constexpr const char* kSchema = "sbx.notebook/1";
 constexpr const char* kCancelledBefore = "cancelled before the first cell";
 /// The session is this command's own.
-constexpr Cures kCures{.of_budget = true, .of_session = true};
+constexpr Remedies kCures{.of_budget = true, .of_session = true};
 
 /// What has no meaning for a notebook.
 Status check_notebook_options(const Invocation& typed) {
@@ -349,7 +349,7 @@ class CellsCommand {
 
   Status stop() {
     session::Client client = SBX_TRY(session::Client::connect(host_, session_));
-    return client.ask_to_end({{"op", "stop"}});
+    return client.stop_and_wait({{"op", "stop"}});
   }
 
   static Json cell_entry(const NotebookCell& cell, const Json& record, bool is_right) {

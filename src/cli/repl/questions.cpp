@@ -41,7 +41,7 @@ bool has_answer(int fd, int interrupts, int milliseconds) {
 Result<Json> ask(const host::Host& host, const std::string& session, const Json& request,
                  int interrupts, int milliseconds) {
   session::Client client = SBX_TRY(session::Client::connect(host, session));
-  SBX_TRY(client.say(request));
+  SBX_TRY(client.send(request));
   if (!has_answer(client.fd(), interrupts, milliseconds)) return Json();
   const Json answer = SBX_TRY(client.next());
   const Json& inspected = part(answer, "inspected");

@@ -1,4 +1,4 @@
-#include "session/place.hpp"
+#include "session/session_directory.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -180,7 +180,7 @@ std::string make_name() {
   return "s-" + random_hex().substr(8);
 }
 
-Result<Place> Place::make(const host::Host& host, const std::string& name) {
+Result<SessionDirectory> SessionDirectory::make(const host::Host& host, const std::string& name) {
   SBX_TRY(check_name(name));
   UniqueFd parent = SBX_TRY(run::open_session_directory(host, run::IfMissing::is_made));
   // Also where a command of another environment looks first.
@@ -201,7 +201,7 @@ Result<Place> Place::make(const host::Host& host, const std::string& name) {
     struct stat facts{};
     if (::fstat(lock.get(), &facts) != 0 || facts.st_nlink == 0) continue;  // it was swept
     (void)held::remove_file(directory.get(), kSocket);
-    return Place(name, std::move(parent), std::move(directory), std::move(lock));
+    return SessionDirectory(name, std::move(parent), std::move(directory), std::move(lock));
   }
   const std::string path = host::runtime_directory(host) + "/sessions/" + name;
   return fail(Error{.kind = ErrorKind::host,
@@ -212,11 +212,11 @@ Result<Place> Place::make(const host::Host& host, const std::string& name) {
                             "of mode 0700"});
 }
 
-Place::~Place() {
+SessionDirectory::~SessionDirectory() {
   if (directory_.valid()) remove_session(parent_.get(), directory_.get(), name_);
 }
 
-UniqueFd Place::watch_removal() const {
+UniqueFd SessionDirectory::watch_removal() const {
   UniqueFd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   const std::string path = "/proc/self/fd/" + std::to_string(directory_.get());
   if (!watch.valid() ||
@@ -225,7 +225,7 @@ UniqueFd Place::watch_removal() const {
   return watch;
 }
 
-bool Place::is_there() const {
+bool SessionDirectory::is_there() const {
   struct stat named{};
   struct stat own{};
   struct stat socket{};
@@ -234,11 +234,11 @@ bool Place::is_there() const {
          named.st_ino == own.st_ino && ::fstatat(directory_.get(), kSocket, &socket, 0) == 0;
 }
 
-void Place::end_start() const {
+void SessionDirectory::end_start() const {
   (void)::flock(directory_.get(), LOCK_UN);
 }
 
-Result<UniqueFd> Place::listen() const {
+Result<UniqueFd> SessionDirectory::listen() const {
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const Address address = address_in(directory_.get());
   if (!socket.valid() ||

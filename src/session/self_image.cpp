@@ -1,4 +1,4 @@
-#include "session/image.hpp"
+#include "session/self_image.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -20,14 +20,15 @@ namespace sbx::session {
 [[nodiscard]] std::string make_name();
 
 /// A session's directory, made and locked by its process. Its destructor removes it.
-class Place {
+class SessionDirectory {
  public:
   /// Removes what a dead session of this name left, and waits while one starts. Errors: usage
   /// "session-exists" (it lives), host.
-  [[nodiscard]] static Result<Place> make(const host::Host& host, const std::string& name);
-  Place(Place&&) noexcept = default;
-  Place& operator=(Place&&) noexcept = default;
-  ~Place();
+  [[nodiscard]] static Result<SessionDirectory> make(const host::Host& host,
+                                                     const std::string& name);
+  SessionDirectory(SessionDirectory&&) noexcept = default;
+  SessionDirectory& operator=(SessionDirectory&&) noexcept = default;
+  ~SessionDirectory();
 
   /// Lets those go on who wait for the end of the start.
   void end_start() const;
@@ -47,7 +48,7 @@ class Place {
   }
 
  private:
-  Place(std::string name, UniqueFd parent, UniqueFd directory, UniqueFd lock)
+  SessionDirectory(std::string name, UniqueFd parent, UniqueFd directory, UniqueFd lock)
       : name_(std::move(name)),
         parent_(std::move(parent)),
         directory_(std::move(directory)),

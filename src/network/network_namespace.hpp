@@ -10,11 +10,11 @@ namespace sbx::network {
 
 /// A network namespace of a run, from outside. A socket stays in the namespace in which it was
 /// made, whichever process holds it.
-class Space {
+class NetworkNamespace {
  public:
   /// `uid` and `gid` own the sockets, in the namespace's user namespace: listeners of one port must
   /// have one owner, socket(7) "SO_REUSEPORT".
-  explicit Space(UniqueFd space, unsigned uid, unsigned gid)
+  explicit NetworkNamespace(UniqueFd space, unsigned uid, unsigned gid)
       : space_(std::move(space)), uid_(uid), gid_(gid) {}
 
   /// Makes `count` sockets by a short-lived process that joins the namespace. Non-blocking and

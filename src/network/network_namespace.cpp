@@ -1,4 +1,4 @@
-#include "network/space.hpp"
+#include "network/network_namespace.hpp"
 #include "base/process.hpp"
 
 #include <linux/nsfs.h>
@@ -58,7 +58,8 @@ int make_sockets(void* argument) {
 
 }  // namespace
 
-Result<std::vector<UniqueFd>> Space::make(const SocketRequest& request, std::size_t count) const {
+Result<std::vector<UniqueFd>> NetworkNamespace::make(const SocketRequest& request,
+                                                     std::size_t count) const {
   const UniqueFd user_space(::ioctl(space_.get(), NS_GET_USERNS));
   if (!user_space.valid())
     return fail_errno(ErrorKind::host, "no-socket", "cannot look at the sandbox's namespaces");
