@@ -170,10 +170,13 @@ Status HeldTree::stop_and_wait() {
 Status HeldTree::stop_by_signals(std::uint64_t until) {
   ProcessList processes(handles().pid, handles().processes);
   processes.refresh();
-  // kill(2) takes the host's numbers only.
-  for (const auto& process : processes.all())
-    if (processes.is_of_host() && state_of(processes, process) == 'T')
-      were_stopped_.push_back(process.number);
+  // Numbers are the host's only here. Each process is held: until they wake, one that ends may
+  // leave its number to a process outside.
+  for (const auto& each : processes.all()) {
+    if (!processes.is_of_host() || state_of(processes, each) != 'T') continue;
+    UniqueFd held = process::open(each.number);
+    if (held.valid()) were_stopped_.push_back(std::move(held));
+  }
   SBX_TRY(ask_to_stop(handles().control));
   bool all = false;
   while (!all && sys::now_microseconds() < until) {
@@ -189,7 +192,7 @@ Status HeldTree::stop_by_signals(std::uint64_t until) {
 
 void HeldTree::wake_all() {
   wake();  // it fails only where all have ended
-  for (const pid_t process : were_stopped_) (void)::kill(process, SIGSTOP);
+  for (const UniqueFd& each : were_stopped_) (void)process::send_signal(each.get(), SIGSTOP);
   were_stopped_.clear();
 }
 

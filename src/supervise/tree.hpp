@@ -10,6 +10,7 @@
 #include "base/event_loop.hpp"
 #include "base/result.hpp"
 #include "base/tree_counters.hpp"
+#include "base/unique_fd.hpp"
 
 /// The processes of a sandbox, or of one call in it: the one place that kills, stops and reaps
 /// them, and that says which of their budgets are their own. A call differs from a run here and
@@ -102,7 +103,7 @@ class HeldTree final : public Tree {
  private:
   [[nodiscard]] Status stop_by_signals(std::uint64_t until);
 
-  std::vector<pid_t> were_stopped_;
+  std::vector<UniqueFd> were_stopped_;  ///< pidfds
 };
 
 /// A call in a held sandbox: PID 1 is not a child of this process. The holder collects it and
