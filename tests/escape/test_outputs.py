@@ -345,12 +345,14 @@ class GitElsewhere(SbxTest):
 
     def test_case_counts_for_nothing_and_a_rebase_is_named(self):
         names = (".GIT/hooks/x", ".git/Commondir", ".Git/INFO/attributes", ".VSCode/tasks.json", "Claude.md", ".hG/HGRC", ".Rprofile", ".npmrc", ".cargo/config.toml",
-                 ".github/workflows/x.yml", "a.code-workspace", ".git/rebase-merge/git-rebase-todo")
+                 ".github/workflows/x.yml", "a.code-workspace", ".RData", ".PerlDB", ".octaverc", ".githooks/pre-commit", ".pre-commit-config.yaml", "Lefthook.yml",
+                 ".lefthook-local.toml", ".git/rebase-merge/git-rebase-todo")
+        others = (".github/x", "code-workspace", ".cargo/x", "hooks", "x.RData", "lefthook", "githooks")
         code = f"import os\nfor n in {names!r}: os.makedirs(os.path.dirname(n) or '.', exist_ok=True); open(n, 'w').write('x')\n" \
-               "for n in ('.github/x', 'code-workspace', '.cargo/x', 'hooks'): open(n, 'w')"
+               f"for n in {others!r}: open(n, 'w')"
         ended = self.sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--lang", "python", "-c", code, json_record=False)
         self.assertEqual([name for name in names if (self.work / name).exists()], [], ended)
-        self.assertEqual([name for name in (".github/x", "code-workspace", ".cargo/x", "hooks") if not (self.work / name).exists()], [], ended)
+        self.assertEqual([name for name in others if not (self.work / name).exists()], [], ended)
         self.assertRegex(ended.err, rb"run or trust by themselves[^\n]*\n(  [^\n]*\n)*  \.git/rebase-merge/git-rebase-todo \([^\n]*git rebase --abort")
 
 

@@ -95,6 +95,12 @@ constexpr auto kRules = std::to_array<ProtectedName>({
     {"hgrc*", "hg runs hooks and aliases that it names", ".hg"},
     {"sharedpath", "hg takes settings from where it leads", ".hg"},
     {".husky", "git runs hooks from it"},
+    {".githooks", "git runs hooks from it"},
+    {".pre-commit-config.yaml", "git runs hooks that it names"},
+    {"lefthook.*", "git runs hooks that it names"},
+    {".lefthook.*", "git runs hooks that it names"},
+    {"lefthook-local.*", "git runs hooks that it names"},
+    {".lefthook-local.*", "git runs hooks that it names"},
     {"workflows", "a push runs them, with the repository's secrets", ".github"},
     // package managers and version managers
     {".yarnrc", "yarn runs the file that it names"},
@@ -112,6 +118,9 @@ constexpr auto kRules = std::to_array<ProtectedName>({
     // interpreters and debuggers that read it in the directory where they start
     {".rprofile", "R runs it"},
     {".renviron", "R sets its variables"},
+    {".rdata", "R loads it, and runs its .First"},
+    {".octaverc", "octave runs it"},
+    {".perldb", "perl's debugger runs it"},
     {".irbrc", "irb runs it"},
     {".pryrc", "pry runs it"},
     {".ghci", "ghci runs it"},
