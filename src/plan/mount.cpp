@@ -50,7 +50,10 @@ const std::string& Mount::source() const {
 void become_copy(Mount& step) {
   if (auto* overlay = step.as<mount::Overlay>())
     step.payload = mount::Copy{static_cast<mount::Layered&&>(*overlay)};
-  if (mount::Layered* layered = step.layered()) layered->linked.clear();  // a copy links all names
+  mount::Layered* const layered = step.layered();
+  if (layered == nullptr) return;
+  layered->linked.clear();  // a copy links all names
+  layered->directories.reset();
 }
 
 }  // namespace sbx::plan

@@ -3,8 +3,10 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -47,6 +49,10 @@ struct LinkedFile {
   std::vector<std::string> names;  ///< below the source
 };
 
+/// The directories below a source as they were when the plan was made, by their path below it: the
+/// user may move another one to such a path while the program runs.
+using SeenDirectories = std::unordered_map<std::string, FileId>;
+
 /// A file or directory of the host, as it was when the plan was made: if it is another one at
 /// set-up, the run fails with "changed during set-up".
 struct HostSource {
@@ -88,6 +94,8 @@ struct Layered {
   /// A writable overlay copies these up at the start, so that their names stay those of one file.
   std::vector<LinkedFile> linked{};
   std::vector<FileId> unlinked{};  ///< whose names don't stay so; sorted
+  /// An overlay has them; a copy knows what it copied. Null: nobody looked.
+  std::shared_ptr<const SeenDirectories> directories{};
 };
 struct Overlay : Layered {};
 struct Copy : Layered {};

@@ -303,8 +303,14 @@ class Comparison {
     }
   }
 
+  /// A directory that was moved there since is not the program's to delete.
+  [[nodiscard]] bool is_of_others(const std::string& path, const struct stat& facts) const {
+    return S_ISDIR(facts.st_mode) && !is_as_seen(layer_, path, facts);
+  }
+
   /// What was below and everything in it.
   void gone(const std::string& path, const struct stat& facts) {
+    if (is_of_others(path, facts)) return;
     note_gone(path, facts);
     if (!S_ISDIR(facts.st_mode)) return;
     std::vector<std::string> directories{path};
@@ -317,8 +323,10 @@ class Comparison {
         continue;
       }
       for (const Entry& entry : *entries) {
-        note_gone(join(directory, entry.name), entry.facts);
-        if (S_ISDIR(entry.facts.st_mode)) directories.push_back(join(directory, entry.name));
+        const std::string inner = join(directory, entry.name);
+        if (is_of_others(inner, entry.facts)) continue;
+        note_gone(inner, entry.facts);
+        if (S_ISDIR(entry.facts.st_mode)) directories.push_back(inner);
       }
     }
   }

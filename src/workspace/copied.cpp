@@ -1,5 +1,6 @@
 #include "workspace/copied.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sbx::workspace {
@@ -27,6 +28,12 @@ struct stat CopiedEntry::host() const {
 std::span<const CopiedEntry> CopiedTree::names_in(const std::string& directory) const {
   const auto found = directories_.find(directory);
   return found == directories_.end() ? std::span<const CopiedEntry>() : found->second;
+}
+
+const CopiedEntry* CopiedTree::find(const std::string& directory, const std::string& name) const {
+  const auto names = names_in(directory);
+  const auto found = std::ranges::lower_bound(names, name, {}, &CopiedEntry::name);
+  return found == names.end() || found->name() != name ? nullptr : &*found;
 }
 
 }  // namespace sbx::workspace

@@ -49,6 +49,9 @@ class CopiedTree {
   [[nodiscard]] const struct stat& root() const { return root_; }
   /// By name; nothing for what is not a directory of the copy.
   [[nodiscard]] std::span<const CopiedEntry> names_in(const std::string& directory) const;
+  /// Null for what was not copied.
+  [[nodiscard]] const CopiedEntry* find(const std::string& directory,
+                                        const std::string& name) const;
 
  private:
   struct stat root_;

@@ -51,6 +51,18 @@ bool has_only_lost_names(const Copy& copy, const std::string& path, const struct
   });
 }
 
+/// The directory that holds it was moved there since the start, or one above it: the times of what
+/// it holds are older and tell nothing.
+bool is_in_other_directory(const Copy& copy, const std::string& path) {
+  const LayerPath place = place_of(copy, path);
+  const std::string directory = directory_of(place.path);
+  if (directory == ".") return false;
+  const auto opened = held::open_beneath(place.layer->lower.get(), directory, O_PATH | O_DIRECTORY);
+  struct stat facts{};
+  return !opened || ::fstat(opened->get(), &facts) != 0 ||
+         !is_as_seen(*place.layer, directory, facts);
+}
+
 /// A file that was copied in before the start is as it was then, or gone.
 bool is_as_made(int upper, const std::string& path, const plan::mount::File& made) {
   const auto place = held::open_beneath(upper, path, O_PATH);
@@ -161,6 +173,7 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
     if (over != nullptr) {
       layer.linked = over->linked;
       layer.unlinked = over->unlinked;
+      layer.directories = over->directories;
       struct stat marker{};
       if (::fstatat(scratch, (own + private_disk::kLinked).c_str(), &marker, AT_SYMLINK_NOFOLLOW) ==
           0)
@@ -210,12 +223,25 @@ Result<std::string> link_content(const Copy& copy, const Change& change) {
   return read_private_link(place.layer->upper.get(), place.path);
 }
 
+bool is_as_seen(const Layer& layer, const std::string& path, const struct stat& now) {
+  if (path == ".") return true;
+  if (layer.copied) {
+    const CopiedEntry* const entry = layer.copied->find(directory_of(path), name_of(path));
+    return entry != nullptr && entry->host().st_dev == now.st_dev &&
+           entry->host().st_ino == now.st_ino;
+  }
+  if (!layer.directories) return true;
+  const auto found = layer.directories->find(path);
+  return found != layer.directories->end() && found->second == plan::FileId{now.st_dev, now.st_ino};
+}
+
 bool changed_on_host(const Copy& copy, const std::string& path, const struct stat& now) {
   const auto is_later = [](const timespec& one, const timespec& other) {
     return std::pair(one.tv_sec, one.tv_nsec) > std::pair(other.tv_sec, other.tv_nsec);
   };
   if (!copy.stored)
-    return is_later(now.st_ctim, copy.started) && !has_only_lost_names(copy, path, now);
+    return (is_later(now.st_ctim, copy.started) && !has_only_lost_names(copy, path, now)) ||
+           is_in_other_directory(copy, path);
   const auto found = copy.stored->before.find(path);
   if (found == copy.stored->before.end()) return true;
   const Noted& was = found->second;

@@ -40,6 +40,7 @@ struct Layer {
   std::vector<std::string> made;
   std::vector<plan::LinkedFile> linked;  ///< of an overlay: copied up when it was made
   std::vector<plan::FileId> unlinked;    ///< of `lower`: whose names did not stay those of one file
+  std::shared_ptr<const plan::SeenDirectories> directories;  ///< of `lower`; null: not known
   timespec linked_at{};  ///< files of `upper` with an older ctime are as they were copied; 0: none
   ino_t inode = 0;       ///< of a kept set: the inode that the lower directory must have
 };
@@ -88,8 +89,12 @@ struct LayerPath {
 [[nodiscard]] Result<UniqueFd> open_content(const Copy& copy, const Change& change);
 /// Where a created or modified link leads now. Errors: host.
 [[nodiscard]] Result<std::string> link_content(const Copy& copy, const Change& change);
+/// The directory of the host under a path of the layer is the one that the program saw, as far as
+/// is known, and not one that was moved there since.
+[[nodiscard]] bool is_as_seen(const Layer& layer, const std::string& path, const struct stat& now);
 /// A name of the host is not what the run saw under it. A change of the content or of the mode
-/// moves ctime, which no call can set back; a file that replaced another has its own.
+/// moves ctime, which no call can set back; a file that replaced another has its own,
+/// unless its directory was moved there with it.
 [[nodiscard]] bool changed_on_host(const Copy& copy, const std::string& path,
                                    const struct stat& now);
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -189,6 +190,57 @@ class Foreign(Copies):
                           "made/by-both": "the user's", "mine": "y\n"})
         self.assertEqual(os.readlink(self.work / "link"), "edited")
         self.assertFalse((self.work / "removed").exists())
+
+    def moved_there_meanwhile(self, script, moves, *options):
+        """What is left in the directory, and the conflicts, when the user moves directories with old files while the program runs."""
+        for name in ("b/old", "c/x", "g/x"):
+            self.write(name, "seen by the program")
+        for name in ("photos/1", "photos/in/2", "other/x"):
+            self.write(name, "the user's", directory=self.home)
+        def move():
+            for old, new in moves:
+                os.rename(old, new)
+        ended, _ = self.beside(script, move, *options)
+        said = ended.err
+        if "--keep" in options:
+            said = self.run_outside(SBX, "changes", "apply", "--yes", "set").err + self.run_outside(SBX, "changes", "drop", "set").err
+        left = {str(path.relative_to(self.work)): path.read_text() for path in self.work.rglob("*") if path.is_file()}
+        for name in ("mine", "theirs", "sub/file"):
+            left.pop(name, None)
+        for path in [self.home / "photos", self.home / "other", *(path for path in self.work.iterdir() if path.is_dir())]:
+            shutil.rmtree(path, ignore_errors=True)
+        return left, sorted(line.split(": ")[2] for line in said.decode().splitlines() if "conflict" in line)
+
+    def run_outside(self, *command):
+        return self.finish(sbxtest.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.tmp,
+                                         env=self.environment()), json_record=False)
+
+    def test_a_directory_that_the_user_moves_there_is_the_users(self):
+        """rename(2) moves the times of the directory, not those of what is in it. Twin: without a move everything is done."""
+        photos = [(self.home / "photos", self.work / "b/photos")]
+        kept = {"b/photos/1": "the user's", "b/photos/in/2": "the user's"}
+        rest = {"c/x": "seen by the program", "g/x": "seen by the program"}
+        for is_copy in (True, False):
+            for options in (("--apply", "--yes"), ("--keep", "set")):
+                with self.subTest(is_copy=is_copy, options=options):
+                    self.write("theirs", "2")
+                    if is_copy:
+                        self.make_foreign("theirs")
+                    after = "; echo; read line"
+                    self.assertEqual(self.moved_there_meanwhile("rm -r b; mkdir b" + after, photos, *options), ({**kept, **rest}, []))
+                    self.assertEqual(self.moved_there_meanwhile("rm -r b" + after, photos, *options), ({**kept, **rest}, ["b"]))
+                    self.assertEqual(self.moved_there_meanwhile("rm -r b" + after, [], *options), (rest, []))
+                    for edit in ("echo new > c/x", "rm c/x", "chmod 600 c/x"):
+                        moves = [(self.work / "c", self.home / "c.old"), (self.home / "other", self.work / "c")]
+                        self.assertEqual(self.moved_there_meanwhile(edit + after, moves, *options),
+                                         ({"b/old": rest["g/x"], "c/x": "the user's", "g/x": rest["g/x"]}, ["c/x"]), edit)
+                        shutil.rmtree(self.home / "c.old")
+                    moves = [(self.work / "g", self.home / "g.old"), (self.home / "other", self.work / "g")]
+                    left, _ = self.moved_there_meanwhile("rm -r g" + after, moves, *options)
+                    self.assertEqual(left, {"b/old": rest["c/x"], "c/x": rest["c/x"], "g/x": "the user's"})
+                    shutil.rmtree(self.home / "g.old")
+                    left, conflicts = self.moved_there_meanwhile("echo new > c/x; rm -r g" + after, [], *options)
+                    self.assertEqual((left, conflicts), ({"b/old": rest["g/x"], "c/x": "new\n"}, []))
 
     def test_so_it_is_in_a_session(self):
         def session(*words):

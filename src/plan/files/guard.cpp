@@ -65,6 +65,9 @@ Status Guard::run(std::vector<Shown>& shown) {
     if (mount::Layered* layered = step.layered()) {
       layered->bytes = each.survey->bytes;
       layered->entries = each.survey->entries;
+      if (each.grant.kind == GrantKind::copy)
+        layered->directories =
+            std::make_shared<const SeenDirectories>(std::move(each.survey->directories));
     }
     if (each.layered && !step.read_only() && !each.survey->foreign.empty()) copy_instead(each);
     hide_all(each);

@@ -77,6 +77,8 @@ class Surveyor {
     }
     if (seen.is_mount) return host::Walk::past;  // gets a grant of its own
     found_.bytes += seen.facts.stored;
+    if (is_directory && grant_.kind == GrantKind::copy)
+      found_.directories.emplace(path_of(seen), FileId{seen.facts.device, seen.facts.inode});
     if (found_.foreign.empty() && !has_ids_inside(host_, grant_.facts, seen.facts))
       found_.foreign = path_of(seen);
     if (!is_directory && seen.facts.links > 1 && seen.facts.type == host::FileType::regular)
