@@ -226,7 +226,10 @@ class Application {
       if (is_there && S_ISDIR(step.before.st_mode)) return done(step);  // its mode comes last
       note_new(change);
     }
-    if (change.change == ChangeKind::mode && is_done(step, *spot)) return done(step);
+    if (change.change == ChangeKind::mode && is_done(step, *spot)) {
+      note_done(change);
+      return done(step);
+    }
     if (change.change == ChangeKind::mode && ::geteuid() != 0 &&
         step.before.st_uid != ::geteuid()) {
       errno = EPERM;
@@ -358,11 +361,16 @@ class Application {
     return step.change->change == ChangeKind::mode && S_ISREG(step.before.st_mode) &&
            step.before.st_nlink > 1;
   }
+  /// Another name has its file, or is to get it.
+  [[nodiscard]] bool shares_its_file(const Change& change) const {
+    const Linked& link = linked(change);
+    return link.file != 0 || !link.to.empty();
+  }
   [[nodiscard]] bool has_content(const Step& step) const {
     return step.change->change == ChangeKind::created ||
            step.change->change == ChangeKind::modified ||
            step.change->change == ChangeKind::links || is_mode_of_one_name(step) ||
-           (step.change->change == ChangeKind::mode && !linked(*step.change).to.empty());
+           (step.change->change == ChangeKind::mode && shares_its_file(*step.change));
   }
 
   void stage() {

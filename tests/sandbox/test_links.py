@@ -112,6 +112,16 @@ class Together(Links):
         self.assertEqual(self.files(), [(["a", "a2"], 2), (["b"], 2), (["b2"], 1), (["s"], 1), (["s2"], 1)])
         self.assertEqual((self.work / "s2").stat().st_mode & 0o7777, 0o755)
 
+    def test_a_new_name_of_a_file_whose_mode_alone_changes(self):
+        """Twin: without another name the mode is set in place."""
+        self.link("a")
+        self.write("b", "text")
+        before = (self.work / "b").stat().st_ino
+        self.overlay("import os\nos.chmod('a', 0o444); os.link('a', 'a2'); os.rename('a', 'a3'); os.chmod('b', 0o600)", "--apply", "--yes")
+        self.assertEqual(self.files(), [(["a2", "a3"], 2), (["b"], 1)])
+        self.assertEqual([stat.S_IMODE((self.work / name).stat().st_mode) for name in ("a2", "b")], [0o444, 0o600])
+        self.assertEqual((self.work / "b").stat().st_ino, before)
+
     def test_equal_content_under_other_names_is_a_change_of_links(self):
         """Neither "modified", nor a part of a patch. Twin: other content is both."""
         for name in ("one", "two", "other"):
@@ -130,13 +140,15 @@ class Together(Links):
 
     def completed_after(self, damage):
         """An application of each directory that is damaged one call later, and then one that is not."""
-        for i in range(60):
+        for i in range(80):
             self.link(f"c{i}/a", f"c{i}/b", f"c{i}/d/c")
             self.link(f"c{i}/x", text="x")
-        self.keep("import os\nfor i in range(60):\n    os.chdir(f'c{i}'); open('b', 'w').write('new'); os.link('x', 'd/y'); os.chdir('..')")
-        whole = [(["a", "b", "d/c"], 3), (["d/y", "x"], 2)]
+            self.link(f"c{i}/m", text="m")
+        self.keep("import os\nfor i in range(80):\n    os.chdir(f'c{i}'); open('b', 'w').write('new'); os.link('x', 'd/y'); os.chmod('m', 0o600); os.link('m', 'd/n')\n"
+                  "    os.chdir('..')")
+        whole = [(["a", "b", "d/c"], 3), (["d/n", "m"], 2), (["d/y", "x"], 2)]
         calls = []
-        for i in range(59):
+        for i in range(79):
             call, status = damage([sbxtest.SBX, "changes", "apply", "--yes", "set", f"c{i}/**"], i + 1, self.environment())
             if call is None:
                 break
