@@ -163,13 +163,21 @@ class Application {
     return place->second;
   }
 
-  [[nodiscard]] bool holds_the_same(const Change& change, const Spot& spot) const {
-    if (static_cast<std::uint64_t>(spot.facts.st_size) != change.bytes ||
-        (spot.facts.st_mode & 0777) != (change.mode & 0777))
-      return false;
+  [[nodiscard]] bool holds_the_same(const Change& change, const Spot& spot) {
+    if ((spot.facts.st_mode & 0777) != (change.mode & 0777)) return false;
     const auto here = open_file(spot.directory, spot.name);
-    const auto content = open_content(copy_, change);
-    return here && content && same_content(here->get(), content->get(), spot.facts.st_size);
+    const auto content = content_of(change);
+    struct stat facts{};
+    return here && content && ::fstat(content->get(), &facts) == 0 &&
+           facts.st_size == spot.facts.st_size &&
+           same_content(here->get(), content->get(), facts.st_size);
+  }
+
+  /// A set has no content of a file whose mode alone changed: it is the host's.
+  Result<UniqueFd> content_of(const Change& change) {
+    if (change.change != ChangeKind::mode) return open_content(copy_, change);
+    const Spot spot = SBX_TRY(look(change.path));
+    return open_file(spot.directory, spot.name);
   }
 
   /// It is a name of the file already that it is to become a name of.
@@ -395,13 +403,7 @@ class Application {
     if (is_directory(change)) return staging_.add_directory(change, owner);
     if (change.type == FileType::link)
       return staging_.add_link(change, SBX_TRY(link_content(copy_, change)), owner);
-    UniqueFd source;
-    if (change.change == ChangeKind::mode) {
-      const Spot spot = SBX_TRY(look(change.path));
-      source = SBX_TRY(open_file(spot.directory, spot.name));
-    } else {
-      source = SBX_TRY(open_content(copy_, change));
-    }
+    const UniqueFd source = SBX_TRY(content_of(change));
     return staging_.add_file(change, source.get(), mode_of(step), owner, linked(change).file);
   }
 
