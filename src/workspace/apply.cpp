@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 #include <ranges>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -516,22 +517,31 @@ class Application {
   void remove_all() {
     if (is_all_well()) exchange_all();
     if (is_all_well())
-      remove([](const Step&) { return true; });
+      remove(steps_);
     else
       leave_rest("left, because not everything else could be applied");
   }
   [[nodiscard]] bool is_all_well() const { return may_go_on() && applied_.conflicts.empty(); }
 
   /// Files, then directories, the inner ones first.
-  void remove(const auto& is_meant) {
-    const auto is_due = [&](const Step& step) {
-      return !step.is_over && step.change->change == ChangeKind::deleted && is_meant(step);
+  void remove(std::span<Step> steps) {
+    const auto is_due = [](const Step& step) {
+      return !step.is_over && step.change->change == ChangeKind::deleted;
     };
-    for (Step& step : steps_)
+    for (Step& step : steps)
       if (is_due(step) && !is_directory(*step.change)) remove_file(step);
     (void)old_.free_all();
-    for (Step& step : steps_ | std::views::reverse)
+    for (Step& step : steps | std::views::reverse)
       if (is_due(step)) remove_directory(step);
+  }
+  /// The changes stand in the order of their paths.
+  [[nodiscard]] std::span<Step> inside(const std::string& path) {
+    const std::string above = path + "/";
+    const auto path_of = [](const Step& step) -> const std::string& { return step.change->path; };
+    const auto begin = std::ranges::lower_bound(steps_, above, {}, path_of);
+    const auto end = std::ranges::find_if_not(
+        begin, steps_.end(), [&](const Step& step) { return path_of(step).starts_with(above); });
+    return {begin, end};
   }
 
   void remove_file(Step& step) {
@@ -589,10 +599,8 @@ class Application {
       }
       // The deletion of the same name stands before it.
       if (is_directory(change) && i > 0 && exchange(steps_[i - 1], step)) continue;
-      const std::string inside = change.path + "/";
-      remove([&](const Step& other) {
-        return other.change->path == change.path || other.change->path.starts_with(inside);
-      });
+      remove(inside(change.path));
+      if (i > 0 && steps_[i - 1].change->path == change.path) remove({&steps_[i - 1], 1});
       step.exists = false;
       put(step);
       if (step.is_over && is_directory(change) && !is_put(change)) conflicting_.insert(change.path);
