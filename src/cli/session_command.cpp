@@ -29,6 +29,7 @@
 #include "host/state.hpp"
 #include "policy/values.hpp"
 #include "protocol/packet.hpp"
+#include "protocol/requests.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
 #include "run/terminal_text.hpp"
@@ -44,13 +45,13 @@ using session::member_or;
 using session::part;
 
 /// The signal of "TERM", "SIGTERM" or "15".
-Result<int> signal_of(std::string_view typed) {
+Result<std::uint8_t> signal_of(std::string_view typed) {
   int number = 0;
   const auto [end, error] = std::from_chars(typed.data(), typed.data() + typed.size(), number);
   if (error == std::errc{} && end == typed.data() + typed.size() && number > 0 && number <= 64)
-    return number;
+    return static_cast<std::uint8_t>(number);
   const std::string_view name = typed.starts_with("SIG") ? typed.substr(3) : typed;
-  for (int each = 1; each <= 64; ++each) {
+  for (std::uint8_t each = 1; each <= 64; ++each) {
     const char* const known = ::sigabbrev_np(each);
     if (known != nullptr && name == known) return each;
   }
@@ -177,9 +178,9 @@ class SessionCommand {
                  fmt::format("sbx {} --help", typed_.command));
   }
 
-  [[nodiscard]] Result<Json> ask(const std::string& name, const Json& request) const {
-    session::Client client = SBX_TRY(session::Client::connect(host_, name));
-    return client.ask(request);
+  [[nodiscard]] Result<Json> ask(const protocol::IsRequest auto& request) const {
+    session::Client client = SBX_TRY(session::Client::connect(host_, operands_.front()));
+    return client.ask(body_of(request));
   }
 
   [[nodiscard]] static int print(const std::string& text) {
@@ -214,7 +215,7 @@ class SessionCommand {
     for (const session::LiveSession& each : session::live_sessions(host_)) {
       auto client = session::Client::connect(each);
       if (!client) continue;  // it has just ended
-      auto facts = client->ask_soon({{"op", "info"}});
+      auto facts = client->ask_soon(body_of(protocol::InfoRequest{}));
       if (!facts && facts.error().code != "session-gone") {
         facts.error().message = "\"" + each.name + "\": " + facts.error().message;
         (void)tell(facts.error());
@@ -292,7 +293,7 @@ class SessionCommand {
     }
     int status = kDone;
     for (std::size_t i = 0; i < clients.size(); ++i) {
-      const Status stopped = clients[i].stop_and_wait({{"op", "stop"}});
+      const Status stopped = clients[i].stop_and_wait(body_of(protocol::StopRequest{}));
       if (stopped)
         done["stopped"].push_back(operands_[i]);
       else
@@ -304,7 +305,8 @@ class SessionCommand {
 
   Result<int> show(bool stats) const {
     SBX_TRY(most(1));
-    const Json facts = SBX_TRY(ask(operands_.front(), {{"op", stats ? "stats" : "info"}}));
+    const Json facts =
+        SBX_TRY(stats ? ask(protocol::StatsRequest{}) : ask(protocol::InfoRequest{}));
     if (typed_.output.json) return print(dump(session::headed(facts)));
     std::string text = fmt::format("{}  policy {} ({}), process {}\n", member_or(facts, "name", ""),
                                    printable(member_or(part(facts, "policy"), "name", "")),
@@ -366,8 +368,8 @@ class SessionCommand {
       return usage("bad-value",
                    fmt::format("\"{}\" is not a time of 1s or more", printable(operands_[1])),
                    "a number and a unit: 30s, 30m or 2h");
-    const Json facts =
-        SBX_TRY(ask(operands_.front(), {{"op", "extend"}, {"milliseconds", time->count()}}));
+    const Json facts = SBX_TRY(
+        ask(protocol::ExtendRequest{.milliseconds = static_cast<std::uint64_t>(time->count())}));
     if (typed_.output.json) return print(dump(session::headed(facts)));
     return print("expires " + time_text(member_or(facts, "expires", std::int64_t{0})) + "\n");
   }
@@ -376,7 +378,7 @@ class SessionCommand {
 
   Result<int> calls() const {
     SBX_TRY(most(1));
-    const Json facts = SBX_TRY(ask(operands_.front(), {{"op", "calls"}}));
+    const Json facts = SBX_TRY(ask(protocol::CallsRequest{}));
     if (typed_.output.json) return print(dump(session::headed(facts)));
     std::string text = fmt::format("{:>5}  {:<10}  {:>6}  {:<19}  {}\n", "CALL", "STATE", "STATUS",
                                    "SINCE", "COMMAND");
@@ -400,7 +402,7 @@ class SessionCommand {
 
   Result<int> contexts() const {
     SBX_TRY(most(1));
-    const Json facts = SBX_TRY(ask(operands_.front(), {{"op", "contexts"}}));
+    const Json facts = SBX_TRY(ask(protocol::ContextsRequest{}));
     if (typed_.output.json) return print(dump(session::headed(facts)));
     std::string text = fmt::format("{:<20}  {:<10}  {:<8}  {:>5}  {:>7}  {}\n", "CONTEXT",
                                    "LANGUAGE", "STATE", "CELLS", "WAITING", "SINCE");
@@ -418,7 +420,7 @@ class SessionCommand {
     SBX_TRY(most(2));
     if (operands_.size() > 1) return std::vector{operands_[1]};
     std::vector<std::string> names;
-    const Json facts = SBX_TRY(ask(operands_.front(), {{"op", "contexts"}}));
+    const Json facts = SBX_TRY(ask(protocol::ContextsRequest{}));
     for (const Json& each : part(facts, "contexts"))
       names.push_back(member_or(each, "context", ""));
     return names;
@@ -427,7 +429,7 @@ class SessionCommand {
   Result<int> interrupt() const {
     Json names = Json::array();
     for (const std::string& name : SBX_TRY(named_contexts())) {
-      const Json done = SBX_TRY(ask(operands_.front(), {{"op", "interrupt"}, {"context", name}}));
+      const Json done = SBX_TRY(ask(protocol::InterruptRequest{.context = name}));
       if (member_or(done, "interrupted", false)) names.push_back(name);
     }
     if (names.empty() && !typed_.output.json) write_stderr("sbx: no cell runs there\n");
@@ -437,7 +439,7 @@ class SessionCommand {
   Result<int> restart() const {
     Json names = Json::array();
     for (const std::string& name : SBX_TRY(named_contexts())) {
-      (void)SBX_TRY(ask(operands_.front(), {{"op", "restart"}, {"context", name}}));
+      (void)SBX_TRY(ask(protocol::RestartRequest{.context = name}));
       names.push_back(name);
     }
     return answered({{"restarted", std::move(names)}});
@@ -448,12 +450,11 @@ class SessionCommand {
     if (typed_.output.json && typed_.follow)
       return usage("usage", "--json and --follow exclude each other",
                    "sbx session wait first; --json prints what is there by now");
-    Json request{{"op", "logs"}, {"call", SBX_TRY(call_number())}, {"follow", typed_.follow}};
+    protocol::LogsRequest request{.call = SBX_TRY(call_number()), .follow = typed_.follow};
     if (typed_.output.json) return log_as_json(request);
     session::Client client = SBX_TRY(session::Client::connect(host_, operands_.front()));
-    for (;;) {
-      const auto answer = client.ask(request);
-      const bool has_begun = request.contains("out");
+    for (bool has_begun = false;; has_begun = true) {
+      const auto answer = client.ask(body_of(request));
       if (!answer && has_begun && is_gone(answer.error())) return kDone;  // and the call with it
       if (!answer) return fail(answer.error());
       const Json& log = *answer;
@@ -462,8 +463,8 @@ class SessionCommand {
            {std::pair("stdout", STDOUT_FILENO), std::pair("stderr", STDERR_FILENO)})
         SBX_TRY(write_to(fd, key, made_safe(session::binary_of(log, key), fd)));
       if (!typed_.follow || member_or(log, "ended", false)) return kDone;
-      request["out"] = member_or(log, "out", std::uint64_t{0});
-      request["err"] = member_or(log, "err", std::uint64_t{0});
+      request.out = member_or(log, "out", std::uint64_t{0});
+      request.err = member_or(log, "err", std::uint64_t{0});
     }
   }
 
@@ -477,9 +478,9 @@ class SessionCommand {
     return error.code == "no-such-session" || error.code == "session-gone";
   }
 
-  Result<int> log_as_json(const Json& request) const {
-    const Json log = SBX_TRY(ask(operands_.front(), request));
-    Json json{{"call", request["call"]}, {"ended", member_or(log, "ended", false)}};
+  Result<int> log_as_json(const protocol::LogsRequest& request) const {
+    const Json log = SBX_TRY(ask(request));
+    Json json{{"call", request.call}, {"ended", member_or(log, "ended", false)}};
     for (const auto& [key, count] : {std::pair("stdout", "out"), std::pair("stderr", "err")}) {
       put_name(json, key, session::binary_of(log, key));
       json[fmt::format("{}_bytes", key)] = member_or(log, count, std::uint64_t{0});
@@ -495,8 +496,8 @@ class SessionCommand {
   Result<int> wait() const {
     SBX_TRY(most(2));
     const std::uint64_t call = SBX_TRY(call_number());
-    const Json ended = SBX_TRY(
-        ask(operands_.front(), {{"op", "wait"}, {"call", call}, {"record", typed_.output.json}}));
+    const Json ended =
+        SBX_TRY(ask(protocol::WaitRequest{.call = call, .record = typed_.output.json}));
     if (!part(ended, "status").is_number_integer()) return protocol::garbled();
     const int status = member_or(ended, "status", exit_status::kCouldNot);
     if (!typed_.output.json) return status;
@@ -505,10 +506,10 @@ class SessionCommand {
 
   Result<int> kill() const {
     SBX_TRY(most(3));
-    Json request{{"op", "kill"}, {"call", SBX_TRY(call_number())}};
-    if (operands_.size() > 2) request["signal"] = SBX_TRY(signal_of(operands_[2]));
-    (void)SBX_TRY(ask(operands_.front(), request));
-    return answered({{"call", request["call"]}, {"signal", member_or(request, "signal", SIGTERM)}});
+    protocol::KillRequest request{.call = SBX_TRY(call_number())};
+    if (operands_.size() > 2) request.signal = SBX_TRY(signal_of(operands_[2]));
+    (void)SBX_TRY(ask(request));
+    return answered({{"call", request.call}, {"signal", request.signal.value_or(SIGTERM)}});
   }
 
   // --- the workspace

@@ -12,6 +12,7 @@
 #include "cli/report.hpp"
 #include "cli/usage.hpp"
 #include "protocol/packet.hpp"
+#include "protocol/requests.hpp"
 #include "record/record.hpp"
 #include "record/words.hpp"
 #include "run/call.hpp"
@@ -111,7 +112,7 @@ class Exec {
       return 0;
     // Nobody knows its number.
     if (auto again = session::Client::connect(host_, name_))
-      (void)again->ask({{"op", "kill"}, {"call", call}});
+      (void)again->ask(body_of(protocol::KillRequest{.call = call}));
     return exit_status::kCouldNot;
   }
 

@@ -13,6 +13,7 @@
 #include "changes/json.hpp"
 #include "cli/answer.hpp"
 #include "cli/usage.hpp"
+#include "protocol/requests.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
@@ -191,7 +192,7 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   if (paths.empty()) return wrong_operands(typed, "needs a path to copy");
   const std::string directory = typed.bring_out.directory.empty() ? "." : typed.bring_out.directory;
   session::Client asking = SBX_TRY(session::Client::connect(host, typed.operands.front()));
-  const Json facts = SBX_TRY(asking.ask({{"op", "info"}}));
+  const Json facts = SBX_TRY(asking.ask(body_of(protocol::InfoRequest{})));
   const workspace::OutLimits limits{
       .max_bytes = member_or(part(facts, "outputs"), "max_bytes", std::uint64_t{0}),
       .max_files = member_or(part(facts, "outputs"), "max_files", std::uint64_t{0}),

@@ -18,6 +18,7 @@
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
 #include "policy/write.hpp"
+#include "protocol/requests.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
 #include "run/user_settings.hpp"
@@ -105,7 +106,8 @@ Status check_same_policy(const Invocation& start, const host::Host& host, const 
     return {};
   auto client = SBX_TRY(session::Client::connect(host, start.session));
   const auto theirs = policy::parse_text(
-      session::binary_of(SBX_TRY(client.ask({{"op", "policy"}})), "text"), "", settings.context);
+      session::binary_of(SBX_TRY(client.ask(body_of(protocol::PolicyRequest{}))), "text"), "",
+      settings.context);
   std::vector<std::string> causes;
   if (!start.policies.empty()) causes.emplace_back("-p");
   if (is_named && start.policies.empty()) causes.emplace_back("SBX_POLICY");
@@ -140,7 +142,7 @@ Status check_same_directory(const host::Host& host, const Json& facts) {
 }
 
 Status check_living(const Invocation& start, const host::Host& host, session::Client& client) {
-  const Json facts = SBX_TRY(client.ask({{"op", "info"}}));
+  const Json facts = SBX_TRY(client.ask(body_of(protocol::InfoRequest{})));
   if (!start.request.inputs.empty())
     return usage("usage",
                  "--in copies files when a session starts, and \"" + start.session + "\" lives",
@@ -249,7 +251,7 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
   // Nobody knows its name.
   if (const auto host = host::probe_caller())
     if (auto client = session::Client::connect(*host, name))
-      (void)client->stop_and_wait({{"op", "stop"}});
+      (void)client->stop_and_wait(body_of(protocol::StopRequest{}));
   return exit_status::kCouldNot;
 }
 

@@ -227,19 +227,18 @@ void Session::watch_idle() {
               [this] { watch_idle(); });
 }
 
-void Session::extend(const Json& request, const UniqueFd& connection) {
-  const auto by = Milliseconds{member_or(request, "milliseconds", std::int64_t{0})};
+void Session::answer(const protocol::ExtendRequest& request, UniqueFd connection) {
   const policy::Session& limits = held_->policy().session;
   // The policy's lifetime bounds each extension: a session can be prolonged again and again, but
   // not by more at a time.
-  if (by > limits.lifetime.value)
+  if (std::cmp_greater(request.milliseconds, limits.lifetime.value.count()))
     return refuse(connection.get(), {.kind = ErrorKind::policy,
                                      .code = "widens-session",
                                      .message = "a session lives on for session.lifetime = \"" +
                                                 to_text(limits.lifetime.value) + "\" at most",
                                      .origin = limits.lifetime.origin,
                                      .hint = "extend it by less"});
-  ends_at_ = sys::now_microseconds() + in_microseconds(by);
+  ends_at_ = sys::now_microseconds() + request.milliseconds * 1000;
   watch_lifetime();
   (void)protocol::send(connection.get(), info());
 }

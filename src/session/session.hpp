@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "protocol/packet.hpp"
+#include "protocol/requests.hpp"
 #include "run/held_sandbox.hpp"
 #include "session/call_worker.hpp"
 #include "session/calls.hpp"
@@ -41,12 +42,15 @@ class Session {
   void handle(protocol::Packet packet, UniqueFd connection);
   static void refuse(int connection, const Error& error);
   void call(protocol::Packet packet, UniqueFd connection);
-  void list_calls(const UniqueFd& connection);
-  void logs(const Json& request, UniqueFd connection);
-  void wait(const Json& request, UniqueFd connection);
-  void signal(const Json& request, const UniqueFd& connection);
-  void stats(const UniqueFd& connection);
-  [[nodiscard]] Call* named_call(const Json& request, int connection);
+  void answer(const protocol::InfoRequest& request, UniqueFd connection);
+  void answer(const protocol::PolicyRequest& request, UniqueFd connection);
+  void answer(const protocol::StatsRequest& request, UniqueFd connection);
+  void answer(const protocol::StopRequest& request, UniqueFd connection);
+  void answer(const protocol::CallsRequest& request, UniqueFd connection);
+  void answer(const protocol::LogsRequest& request, UniqueFd connection);
+  void answer(const protocol::WaitRequest& request, UniqueFd connection);
+  void answer(const protocol::KillRequest& request, UniqueFd connection);
+  [[nodiscard]] Call* named_call(std::uint64_t number, int connection);
 
   // Contexts: session_cells.cpp
   void eval(protocol::Packet packet, UniqueFd connection);
@@ -55,11 +59,12 @@ class Session {
   void pass_on(Context& context, protocol::Packet packet, UniqueFd connection);
   void hear_of_context(const Call& call, Note::What what);
   void context_ended(const Call& call);
-  [[nodiscard]] Context* named_context(const Json& request, int connection);
+  [[nodiscard]] Context* named_context(const std::string& name, int connection);
   void tell_context(const Context& context, Note::What what);
   [[nodiscard]] static bool takes_more(const Call& call);
-  void interrupt(const Json& request, const UniqueFd& connection);
-  void restart(const Json& request, UniqueFd connection);
+  void answer(const protocol::ContextsRequest& request, UniqueFd connection);
+  void answer(const protocol::InterruptRequest& request, UniqueFd connection);
+  void answer(const protocol::RestartRequest& request, UniqueFd connection);
 
   // Calls: session_calls.cpp
   /// Takes fds and connection only where it succeeds.
@@ -110,7 +115,7 @@ class Session {
   void note_use();
   void watch_idle();
   void watch_lifetime();
-  void extend(const Json& request, const UniqueFd& connection);
+  void answer(const protocol::ExtendRequest& request, UniqueFd connection);
   void stop(UniqueFd connection, EndCause cause = EndCause::stop);
   void end_when_calls_have();
   void handle_signals();

@@ -171,9 +171,8 @@ void Session::context_ended(const Call& call) {
   for (auto& [packet, connection] : pending_cells) handle(std::move(packet), std::move(connection));
 }
 
-/// The one that a request names; null: the client has been told that there is none.
-Context* Session::named_context(const Json& request, int connection) {
-  const std::string name = member_or(request, "context", "");
+/// The one of this name; null: the client has been told that there is none.
+Context* Session::named_context(const std::string& name, int connection) {
   Context* const found = contexts_.find(name);
   if (found == nullptr) refuse(connection, no_context(name, directory_.name()));
   return found;
@@ -186,16 +185,20 @@ void Session::tell_context(const Context& context, Note::What what) {
     (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void Session::interrupt(const Json& request, const UniqueFd& connection) {
-  const Context* const context = named_context(request, connection.get());
+void Session::answer(const protocol::ContextsRequest& /*request*/, UniqueFd connection) {
+  (void)protocol::send(connection.get(), {{"contexts", contexts_.list()}});
+}
+
+void Session::answer(const protocol::InterruptRequest& request, UniqueFd connection) {
+  const Context* const context = named_context(request.context, connection.get());
   if (context == nullptr) return;
   if (context->open > 0) tell_context(*context, Note::What::interrupt);
   (void)protocol::send(connection.get(), {{"interrupted", context->open > 0}});
 }
 
 /// Ends it; the next cell starts another one. Answers when it has ended.
-void Session::restart(const Json& request, UniqueFd connection) {
-  Context* const context = named_context(request, connection.get());
+void Session::answer(const protocol::RestartRequest& request, UniqueFd connection) {
+  Context* const context = named_context(request.context, connection.get());
   if (context == nullptr) return;
   if (context->call == 0) {
     contexts_.forget(context->name);

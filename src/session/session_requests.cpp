@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
+#include <variant>
 
 #include "base/sys.hpp"
-#include "base/text.hpp"
 #include "policy/write.hpp"
 #include "session/json.hpp"
 #include "session/session.hpp"
@@ -77,34 +78,30 @@ void Session::serve(int fd) {
 
 void Session::handle(protocol::Packet packet, UniqueFd connection) {
   const std::string op = member_or(packet.body, "op", "");
-  if (stops_ && op != "stop" && op != "logs")
+  if (stops_ && op != protocol::StopRequest::kOp && op != protocol::LogsRequest::kOp)
     return refuse(
         connection.get(),
         {.kind = ErrorKind::host, .code = "session-gone", .message = "the session is ending"});
   if (op == "call") return call(std::move(packet), std::move(connection));
-  if (op == "info") return (void)protocol::send(connection.get(), info());
-  if (op == "policy") {
-    Json json;
-    put_binary(json, "text", policy::write(held_->policy()));
-    return (void)protocol::send(connection.get(), json);
-  }
-  if (op == "calls") return list_calls(connection);
-  if (op == "logs") return logs(packet.body, std::move(connection));
-  if (op == "wait") return wait(packet.body, std::move(connection));
-  if (op == "kill") return signal(packet.body, connection);
-  if (op == "extend") return extend(packet.body, connection);
-  if (op == "stats") return stats(connection);
   if (op == "changes") return bring_out(std::move(packet), std::move(connection));
   if (op == "eval") return eval(std::move(packet), std::move(connection));
-  if (op == "contexts")
-    return (void)protocol::send(connection.get(), {{"contexts", contexts_.list()}});
-  if (op == "interrupt") return interrupt(packet.body, connection);
-  if (op == "restart") return restart(packet.body, std::move(connection));
-  if (op == "stop") return stop(std::move(connection));
-  refuse(connection.get(), {.kind = ErrorKind::usage,
-                            .code = "bad-message",
-                            .message = "the session does not know \"" + printable(op) + "\"",
-                            .hint = "it was started by another version of sbx"});
+  const auto request = protocol::request_from(std::move(packet.body));
+  if (!request) return refuse(connection.get(), request.error());
+  std::visit([&](const auto& each) { answer(each, std::move(connection)); }, *request);
+}
+
+void Session::answer(const protocol::InfoRequest& /*request*/, UniqueFd connection) {
+  (void)protocol::send(connection.get(), info());
+}
+
+void Session::answer(const protocol::PolicyRequest& /*request*/, UniqueFd connection) {
+  Json json;
+  put_binary(json, "text", policy::write(held_->policy()));
+  (void)protocol::send(connection.get(), json);
+}
+
+void Session::answer(const protocol::StopRequest& /*request*/, UniqueFd connection) {
+  stop(std::move(connection));
 }
 
 void Session::call(protocol::Packet packet, UniqueFd connection) {
@@ -118,8 +115,7 @@ void Session::call(protocol::Packet packet, UniqueFd connection) {
   rest_between_calls();
 }
 
-Call* Session::named_call(const Json& request, int connection) {
-  const auto number = member_or(request, "call", std::uint64_t{0});
+Call* Session::named_call(std::uint64_t number, int connection) {
   Call* const found = calls_.find(number);
   if (found == nullptr)
     refuse(connection,
@@ -132,7 +128,7 @@ Call* Session::named_call(const Json& request, int connection) {
   return found;
 }
 
-void Session::list_calls(const UniqueFd& connection) {
+void Session::answer(const protocol::CallsRequest& /*request*/, UniqueFd connection) {
   Json list = Json::array();
   for (const auto& [number, each] : calls_.all()) list.push_back(facts_of(*each));
   (void)protocol::send(connection.get(), {{"calls", std::move(list)}});
@@ -145,8 +141,8 @@ Json Session::log_of(const Call& call, std::uint64_t out, std::uint64_t err) {
   return json;
 }
 
-void Session::logs(const Json& request, UniqueFd connection) {
-  Call* const call = named_call(request, connection.get());
+void Session::answer(const protocol::LogsRequest& request, UniqueFd connection) {
+  Call* const call = named_call(request.call, connection.get());
   if (call == nullptr) return;
   if (!call->is_background)
     return refuse(connection.get(), {.kind = ErrorKind::usage,
@@ -154,12 +150,10 @@ void Session::logs(const Json& request, UniqueFd connection) {
                                      .message = "call " + std::to_string(call->number) +
                                                 " had a client, which got its output",
                                      .hint = "exec -d keeps a call's output"});
-  const std::uint64_t out = member_or(request, "out", std::uint64_t{0});
-  const std::uint64_t err = member_or(request, "err", std::uint64_t{0});
-  const bool has_more = call->out.written() > out || call->err.written() > err;
-  Follower client{.connection = std::move(connection), .out = out, .err = err};
-  if (!member_or(request, "follow", false))
-    return (void)protocol::send(client.connection.get(), log_of(*call, out, err));
+  const bool has_more = call->out.written() > request.out || call->err.written() > request.err;
+  Follower client{.connection = std::move(connection), .out = request.out, .err = request.err};
+  if (!request.follow)
+    return (void)protocol::send(client.connection.get(), log_of(*call, request.out, request.err));
   if (has_more || call->is_over()) return answer_follower(*call, std::move(client));
   call->followers.push_back(std::move(client));
 }
@@ -183,10 +177,10 @@ void Session::answer_waiter(const Call& call, int connection) {
   (void)protocol::send(connection, answer);
 }
 
-void Session::wait(const Json& request, UniqueFd connection) {
-  Call* const call = named_call(request, connection.get());
+void Session::answer(const protocol::WaitRequest& request, UniqueFd connection) {
+  Call* const call = named_call(request.call, connection.get());
   if (call == nullptr) return;
-  if (member_or(request, "record", false) && !call->is_background)
+  if (request.record && !call->is_background)
     return refuse(connection.get(), {.kind = ErrorKind::usage,
                                      .code = "not-in-background",
                                      .message = "call " + std::to_string(call->number) +
@@ -196,15 +190,15 @@ void Session::wait(const Json& request, UniqueFd connection) {
   call->waiters.push_back(std::move(connection));
 }
 
-void Session::signal(const Json& request, const UniqueFd& connection) {
-  Call* const call = named_call(request, connection.get());
+void Session::answer(const protocol::KillRequest& request, UniqueFd connection) {
+  Call* const call = named_call(request.call, connection.get());
   if (call == nullptr) return;
   if (!call->runs())
     return refuse(connection.get(),
                   {.kind = ErrorKind::usage,
                    .code = "call-ended",
                    .message = "call " + std::to_string(call->number) + " has ended"});
-  const int number = member_or(request, "signal", 0);
+  const int number = request.signal.value_or(0);
   const Note note = number == 0
                         ? Note{Note::What::cancel, static_cast<std::int32_t>(EndCause::kill)}
                         : Note{Note::What::signal, number};
@@ -212,7 +206,7 @@ void Session::signal(const Json& request, const UniqueFd& connection) {
   (void)protocol::send(connection.get(), Json::object());
 }
 
-void Session::stats(const UniqueFd& connection) {
+void Session::answer(const protocol::StatsRequest& /*request*/, UniqueFd connection) {
   const run::HeldSandbox::Use use = held_->use();
   const plan::Plan& plan = held_->plan();
   Json json = info();

@@ -11,6 +11,7 @@
 #include "plan/filter/table.hpp"
 #include "plan/program/languages.hpp"
 #include "policy/keys.hpp"
+#include "protocol/requests.hpp"
 #include "record/codes.hpp"
 #include "record/terms.hpp"
 #include "run/under_way.hpp"
@@ -26,10 +27,10 @@ using session::member_or;
 using session::part;
 
 /// What a live session answers; null where it does not.
-Json answer_of(const std::string& session, const char* op) {
+Json answer_of(const std::string& session, const protocol::IsRequest auto& request) {
   const auto host = host::probe_caller();
   auto client = host ? session::Client::connect(*host, session) : fail(host.error());
-  const auto answer = client ? client->ask_soon({{"op", op}}) : fail(client.error());
+  const auto answer = client ? client->ask_soon(body_of(request)) : fail(client.error());
   return answer ? *answer : Json();
 }
 
@@ -110,7 +111,7 @@ Offers sessions() {
 
 Offers contexts(const std::string& session) {
   Offers found;
-  const Json answer = answer_of(session, "contexts");
+  const Json answer = answer_of(session, protocol::ContextsRequest{});
   for (const Json& each : part(answer, "contexts"))
     found.push_back({member_or(each, "context", ""),
                      member_or(each, "language", "") + ", " + member_or(each, "state", "")});
@@ -119,7 +120,7 @@ Offers contexts(const std::string& session) {
 
 Offers calls(const std::string& session, Which which) {
   Offers found;
-  const Json answer = answer_of(session, "calls");
+  const Json answer = answer_of(session, protocol::CallsRequest{});
   for (const Json& each : part(answer, "calls")) {
     const std::string state = member_or(each, "state", "");
     if (which != Which::background && state != "running") continue;

@@ -18,6 +18,7 @@
 #include "cli/usage.hpp"
 #include "host/host.hpp"
 #include "plan/program/languages.hpp"
+#include "protocol/requests.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
@@ -349,7 +350,7 @@ class CellsCommand {
 
   Status stop() {
     session::Client client = SBX_TRY(session::Client::connect(host_, session_));
-    return client.stop_and_wait({{"op", "stop"}});
+    return client.stop_and_wait(body_of(protocol::StopRequest{}));
   }
 
   static Json cell_entry(const NotebookCell& cell, const Json& record, bool is_right) {
