@@ -378,7 +378,13 @@ std::string applied_words(const workspace::Applied& applied, const std::string& 
 
 std::string conflict_words(const std::vector<workspace::Left>& conflicts) {
   std::string text;
-  append_list(text, "conflict", conflicts);
+  std::vector<workspace::Left> causes;
+  for (const workspace::Left& each : conflicts)
+    if (each.why != workspace::kHeldBack) causes.push_back(each);
+  append_list(text, "conflict", causes);
+  if (const std::size_t held = conflicts.size() - causes.size(); held > 0)
+    text += fmt::format("sbx: conflict: {} in .git: {}\n", plural(held, "more change"),
+                        workspace::kHeldBack);
   return text;
 }
 

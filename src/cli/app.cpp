@@ -309,7 +309,11 @@ Result<Invocation> parse_command_line(std::span<const char* const> arguments) {
   SBX_TRY(parse_options(*chosen.row, arguments.subspan(chosen.words), typed));
   if (bare && !typed.operands.empty())
     return usage("misplaced-option",
-                 fmt::format("the command comes first: sbx {}", typed.operands.front()));
+                 fmt::format("the command comes first: sbx {}{}",
+                             choose(std::span(arguments).last(typed.operands.size())).row == nullptr
+                                 ? "run -- "
+                                 : "",
+                             typed.operands.front()));
   return typed;
 }
 

@@ -101,7 +101,8 @@ constexpr OptionHabit kOptionHabits[] = {
     {"--bind --bind-try --dev-bind", "--write SOURCE:TARGET", nullptr},
     {"-t --tty --it", "-i gives the program a terminal", "-i gives the program a terminal"},
     {"--rm", "leave it out: nothing of a run stays", "leave it out: a call leaves no container"},
-    {"--name", "--session NAME keeps the sandbox for more calls", nullptr},
+    {"--name", "a session's name is an operand: sbx session start NAME; run --session NAME",
+     nullptr},
     {"--network", "--net none, --net host or --allow-host HOST", nullptr},
     {"--share-net", "--net host", nullptr},
     {"--unshare-net --unshare-all --unshare-user --unshare-pid --unshare-ipc --unshare-uts "

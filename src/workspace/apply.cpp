@@ -112,6 +112,28 @@ class Application {
         look_at(step);
       note_file(step);
     }
+    hold_repositories();
+  }
+
+  /// Refs, objects and the index of a git repository fit together only as a whole: if a part of it
+  /// can't be applied, nothing of it is.
+  void hold_repositories() {
+    std::unordered_set<std::string> held;
+    for (const auto* const list : {&applied_.conflicts, &applied_.left})
+      for (const Left& each : *list) held.insert(repository_of(each.path));
+    held.erase("");
+    if (held.empty()) return;
+    for (Step& step : steps_)
+      if (!step.is_over && held.contains(repository_of(step.change->path)))
+        conflict(step, std::string(kHeldBack));
+  }
+
+  /// "sub/.git" of "sub/.git/HEAD"; empty for a path that is not below a .git.
+  static std::string repository_of(std::string_view path) {
+    constexpr std::string_view kGit = ".git/";
+    for (auto at = path.find(kGit); at != path.npos; at = path.find(kGit, at + 1))
+      if (at == 0 || path[at - 1] == '/') return std::string(path.substr(0, at + kGit.size() - 1));
+    return {};
   }
 
   // --- files with several names

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "workspace/changes.hpp"
@@ -9,6 +10,9 @@
 
 /// `--apply`: makes the changes of a run in the directory of the host.
 namespace sbx::workspace {
+
+/// Why a conflict of a part of a git repository holds back the rest of it.
+inline constexpr std::string_view kHeldBack = "another part of this repository is not applied";
 
 struct Applied {
   std::vector<Change> done;

@@ -376,6 +376,37 @@ class Later(Changes):
                          ({"file": "x"}, []))
 
 
+class Repositories(Changes):
+    def repository(self, name):
+        """A repository with one commit; `git status` writes its index anew where the file's times say nothing."""
+        top = self.work / name
+        top.mkdir(exist_ok=True)
+        (top / "a").write_text("one\n")
+        for words in (("init", "-q"), ("add", "a"), ("commit", "-qm", "one")):
+            self.git(top, *words)
+
+    def git(self, top, *words):
+        return subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.fsmonitor=false", *words], cwd=top, check=True, capture_output=True,
+                              env={**self.environment(), "GIT_CONFIG_NOSYSTEM": "1"}).stdout
+
+    def test_parts_of_a_repository_are_applied_together_or_not_at_all(self):
+        """Twin: another repository, and files that are no part of one."""
+        for name in (".", "sub"):
+            self.repository(name)
+        self.keep("import subprocess\nfor top in ('.', 'sub'):\n    open(top + '/b', 'w').write('two')\n"
+                  "    for words in (['add', 'b'], ['-c', 'user.name=a', '-c', 'user.email=a@example.org', 'commit', '-qm', 'two']):\n"
+                  "        subprocess.run(['git', '-C', top, *words], check=True)", "--set", 'environment.pass=["PATH"]')
+        os.utime(self.work / "sub/a", (1, 1))
+        self.git(self.work / "sub", "status")
+        ended = self.changes("apply", "--yes", "set", ends_with=1)
+        self.assertIn(b"conflict: sub/.git/index: changed on the host since the run began", ended.err)
+        self.assertIn(b"more changes in .git: another part of this repository is not applied", ended.err)
+        said = [self.git(self.work / name, "log", "--format=%s").split() for name in (".", "sub")]
+        self.assertEqual(said, [[b"two", b"one"], [b"one"]], ended)
+        self.assertEqual(self.git(self.work / "sub", "status", "--short"), b"?? b\n")
+        self.assertEqual(self.git(self.work / "sub", "fsck"), b"")
+
+
 class Moved(Changes):
     """The workspace's path changes while the program runs: its changes are neither lost nor put elsewhere."""
 
