@@ -165,6 +165,15 @@ class Search {
   std::set<std::string> told_;
 };
 
+/// "; --out stands behind the command ...": empty where none does.
+std::string given_too_late(const std::vector<std::string>& command) {
+  for (std::size_t i = 1; i < command.size(); ++i)
+    for (const std::string_view option : {"--out", "--apply", "--keep"})
+      if (command[i] == option || command[i].starts_with(std::string(option) + "="))
+        return fmt::format("; {} stands behind the command, so the program got it", option);
+  return {};
+}
+
 }  // namespace
 
 std::vector<Hint> after_failure(const Facts& facts) {
@@ -172,20 +181,22 @@ std::vector<Hint> after_failure(const Facts& facts) {
   return Search(facts).run();
 }
 
-Hint about_lost_files(const std::vector<std::string>& names, bool are_all) {
+Hint about_lost_files(const std::vector<std::string>& names, bool are_all,
+                      const std::vector<std::string>& command) {
   constexpr std::size_t kShown = 3;
   std::string list;
   for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
     list += (list.empty() ? "" : ", ") + names[i];
   const bool is_one = are_all && names.size() == 1;
   const bool has_more = !are_all || names.size() > kShown;
-  return {.kind = HintKind::lost_file,
-          .what = names.front(),
-          .text = fmt::format("{} created and {} gone with the sandbox: {}{}; --apply keeps {}",
-                              is_one ? "a file was" : "files were", is_one ? "is" : "are", list,
-                              has_more ? ", ..." : "", is_one ? "it" : "them"),
-          .options = {"--out", "DIR"},
-          .perhaps = false};
+  return {
+      .kind = HintKind::lost_file,
+      .what = names.front(),
+      .text = fmt::format("{} created and {} gone with the sandbox: {}{}{}; --apply keeps {}",
+                          is_one ? "a file was" : "files were", is_one ? "is" : "are", list,
+                          has_more ? ", ..." : "", given_too_late(command), is_one ? "it" : "them"),
+      .options = {"--out", "DIR"},
+      .perhaps = false};
 }
 
 }  // namespace sbx::hints

@@ -26,6 +26,8 @@ struct Facts {
 [[nodiscard]] std::vector<Hint> after_failure(const Facts& facts);
 
 /// The files that a run made in its working directory and that went with it.
-[[nodiscard]] Hint about_lost_files(const std::vector<std::string>& names, bool are_all);
+/// An option that would have kept them and stands behind the command went to the program.
+[[nodiscard]] Hint about_lost_files(const std::vector<std::string>& names, bool are_all,
+                                    const std::vector<std::string>& command);
 
 }  // namespace sbx::hints

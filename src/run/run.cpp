@@ -92,7 +92,7 @@ void tell_lost_files(const plan::Plan& plan, const spawn::Sandbox& sandbox, Outc
   if (!workspace::has_copy(plan)) return;
   const workspace::Lost lost = workspace::lost_names(plan, sandbox.scratch.get(), kMostNames);
   if (!lost.names.empty())
-    outcome.hints.push_back(hints::about_lost_files(lost.names, lost.are_all));
+    outcome.hints.push_back(hints::about_lost_files(lost.names, lost.are_all, plan.command));
 }
 
 /// Never later than the time stamp of a file written from now on: those use this clock, or a finer

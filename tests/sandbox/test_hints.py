@@ -114,6 +114,9 @@ class Hints(SbxTest):
         many = self.on_terminal(self.command("-p", "python", "--", "sh", "-c", "touch a b c d; echo x >> data.csv", json_record=False))[1]
         self.assertIn("a, b, c, ...;", many)
         self.assertNotIn("data.csv", many)
+        late = self.on_terminal(self.command("-p", "python", "--", "sh", "-c", "touch a", "--out", "out", json_record=False))[1]
+        self.assertIn("--out stands behind the command, so the program got it", late)
+        self.assertNotIn("stands behind", many)
         for options in (("--out", self.tmp / "out"), ("--diff",), ("--keep", "set")):
             self.assertNotIn("gone with", self.on_terminal(self.command("-p", "python", *options, "--", "touch", "a", json_record=False))[1], options)
         self.assertTrue((self.tmp / "out/a").exists())
