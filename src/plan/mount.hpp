@@ -51,7 +51,11 @@ struct LinkedFile {
 
 /// The directories below a source as they were when the plan was made, by their path below it: the
 /// user may move another one to such a path while the program runs.
-using SeenDirectories = std::unordered_map<std::string, FileId>;
+struct SeenDirectory {
+  FileId file;
+  mode_t mode = 0;
+};
+using SeenDirectories = std::unordered_map<std::string, SeenDirectory>;
 
 /// A file or directory of the host, as it was when the plan was made: if it is another one at
 /// set-up, the run fails with "changed during set-up".

@@ -96,8 +96,14 @@ class Application {
   void open_directories(const std::vector<Change>& changes) {
     for (const Change& each : changes)
       if (each.change == ChangeKind::mode && is_directory(each) && (each.mode & 0300) == 0300 &&
-          !stops())
+          !stops() && may_open(each))
         (void)set_mode(each);  // reported at the end
+  }
+
+  bool may_open(const Change& change) {
+    if (place_of(copy_, change.path).path == ".") return true;
+    const auto spot = look(change.path);
+    return spot && spot->exists && !conflict_of_directory(change, spot->facts);
   }
 
   void plan(const std::vector<Change>& changes) {
@@ -328,6 +334,18 @@ class Application {
     return false;
   }
 
+  /// What stands against new permissions of a directory.
+  [[nodiscard]] std::optional<const char*> conflict_of_directory(const Change& change,
+                                                                 const struct stat& now) const {
+    const LayerPath place = place_of(copy_, change.path);
+    if (!is_as_seen(*place.layer, place.path, now)) return "something else is there on the host";
+    const auto seen = mode_seen(*place.layer, place.path);
+    const bool is_done = (now.st_mode & 0777) == permissions(change, now.st_mode);
+    if (seen && !is_done && *seen != (now.st_mode & 07777))
+      return "its permissions changed on the host since the run began";
+    return std::nullopt;
+  }
+
   /// What stands against a change; nothing when it can be done.
   [[nodiscard]] std::optional<const char*> conflict_of(const Step& step) const {
     const Change& change = *step.change;
@@ -355,7 +373,7 @@ class Application {
         if (!step.exists) return "deleted on the host since the run began";
         if (type_of(step.before.st_mode) != change.type)
           return "something else is there on the host";
-        if (is_directory_now) return std::nullopt;
+        if (is_directory_now) return conflict_of_directory(change, step.before);
         break;
     }
     if (changed_on_host(copy_, change.path, step.before))

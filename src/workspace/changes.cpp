@@ -50,7 +50,7 @@ class Comparison {
     else if (has_lower && ::fstat(layer_.lower.get(), &lower) != 0)
       lower.st_mode = 0;
     if (lower.st_mode != 0 && ::fstat(layer_.upper.get(), &upper) == 0 &&
-        mode_differs(upper, lower))
+        mode_differs(upper, lower) && !has_mode_seen(".", upper))
       note(".", ChangeKind::mode, upper);
     waiting_.push_back({".", has_lower, layer_.copied != nullptr});
     while (!waiting_.empty()) {
@@ -139,6 +139,15 @@ class Comparison {
     return (permissions(now) | lost) != permissions(before);
   }
 
+  /// It is the host's directory whose permissions changed since.
+  [[nodiscard]] bool has_mode_seen(const std::string& path, const struct stat& now) const {
+    if (!S_ISDIR(now.st_mode)) return false;
+    const auto seen = mode_seen(layer_, path);
+    struct stat before = now;
+    before.st_mode = S_IFDIR | seen.value_or(0);
+    return seen && !mode_differs(now, before);
+  }
+
   void note(const std::string& path, ChangeKind kind, const struct stat& facts) {
     if (found_.changes.size() >= most_) {
       ++found_.left_out;
@@ -221,7 +230,8 @@ class Comparison {
     if (!seen) return ChangeKind::created;
     if (is_untouched(now, *seen)) return std::nullopt;
     if (!S_ISDIR(now.st_mode) && differs(path, now, *seen)) return ChangeKind::modified;
-    if (!S_ISLNK(now.st_mode) && mode_differs(now, seen->facts)) return ChangeKind::mode;
+    if (!S_ISLNK(now.st_mode) && mode_differs(now, seen->facts) && !has_mode_seen(path, now))
+      return ChangeKind::mode;
     return std::nullopt;
   }
 

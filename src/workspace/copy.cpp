@@ -232,7 +232,21 @@ bool is_as_seen(const Layer& layer, const std::string& path, const struct stat& 
   }
   if (!layer.directories) return true;
   const auto found = layer.directories->find(path);
-  return found != layer.directories->end() && found->second == plan::FileId{now.st_dev, now.st_ino};
+  return found != layer.directories->end() &&
+         found->second.file == plan::FileId{now.st_dev, now.st_ino};
+}
+
+std::optional<mode_t> mode_seen(const Layer& layer, const std::string& path) {
+  constexpr mode_t kPermissions = 07777;
+  if (layer.copied) {
+    if (path == ".") return layer.copied->root().st_mode & kPermissions;
+    const CopiedEntry* const entry = layer.copied->find(directory_of(path), name_of(path));
+    return entry == nullptr ? std::nullopt : std::optional(entry->host().st_mode & kPermissions);
+  }
+  if (!layer.directories) return std::nullopt;
+  const auto found = layer.directories->find(path);
+  return found == layer.directories->end() ? std::nullopt
+                                           : std::optional(found->second.mode & kPermissions);
 }
 
 bool changed_on_host(const Copy& copy, const std::string& path, const struct stat& now) {

@@ -92,6 +92,8 @@ struct LayerPath {
 /// The directory of the host under a path of the layer is the one that the program saw, as far as
 /// is known, and not one that was moved there since.
 [[nodiscard]] bool is_as_seen(const Layer& layer, const std::string& path, const struct stat& now);
+/// The permissions of that directory then; nothing where they are not known.
+[[nodiscard]] std::optional<mode_t> mode_seen(const Layer& layer, const std::string& path);
 /// A name of the host is not what the run saw under it. A change of the content or of the mode
 /// moves ctime, which no call can set back; a file that replaced another has its own,
 /// unless its directory was moved there with it.

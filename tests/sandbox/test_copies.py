@@ -242,6 +242,24 @@ class Foreign(Copies):
                     left, conflicts = self.moved_there_meanwhile("echo new > c/x; rm -r g" + after, [], *options)
                     self.assertEqual((left, conflicts), ({"b/old": rest["g/x"], "c/x": "new\n"}, []))
 
+    def test_a_directory_that_the_user_closes_stays_closed(self):
+        """Twin: what the program does to its permissions is done, and where both did something it is a conflict."""
+        sub = self.work / "sub"
+        for is_copy in (True, False):
+            with self.subTest(is_copy=is_copy):
+                self.write("theirs", "2")
+                if is_copy:
+                    self.make_foreign("theirs")
+                for script, mode, changes, conflicts in (("echo x > sub/new", 0o700, {"sub/new": "created"}, []),
+                                                         ("chmod 711 sub", 0o755, {"sub": "mode"}, []),
+                                                         ("chmod 711 sub", 0o700, {"sub": "mode"}, ["sub"])):
+                    sub.chmod(0o755)
+                    ended, seen = self.beside(script + "; echo; read line", lambda mode=mode: sub.chmod(mode), "--apply", "--yes")
+                    self.assertEqual((seen, [line.split(": ")[2] for line in ended.err.decode().splitlines() if "conflict" in line]),
+                                     (changes, conflicts), ended)
+                    self.assertEqual(sub.stat().st_mode & 0o777, 0o711 if seen == {"sub": "mode"} and not conflicts else mode, ended)
+                    (sub / "new").unlink(missing_ok=True)
+
     def test_so_it_is_in_a_session(self):
         def session(*words):
             ended = subprocess.run([SBX, "session", *words], capture_output=True, stdin=subprocess.DEVNULL, cwd=self.work, env=self.environment())
