@@ -594,6 +594,7 @@ class SessionCommand {
     if (operands_.size() < 2)
       return usage("usage", "\"sbx session keep\" needs a session and the name of a set",
                    "sbx session keep work before-lunch");
+    SBX_TRY(changes::check_set_name(operands_[1]));
     const Json done = SBX_TRY(keep_as(operands_[1]));
     return answered(done);
   }

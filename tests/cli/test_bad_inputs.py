@@ -328,6 +328,8 @@ SESSIONS = (
     ("apply work --yes", 2, "not copy-on-write", "--workspace .:overlay"),
     ("apply nosuch", 2, "nosuch", "sbx session list"),
     ("keep work", 2, "the name of a set", "sbx session keep work"),
+    ("keep work bad/name", 2, "bad/name", "letters, digits"),
+    ("keep work ''", 2, '""', "letters, digits"),
     ("keep work kept", 2, "not copy-on-write", "--workspace .:overlay"),
     ("keep nosuch kept", 2, "nosuch", "sbx session start nosuch"),
     ("extend work", 2, "a time", "30m or 2h"),
@@ -517,7 +519,7 @@ class SessionInputs(SessionTest):
         self.start_session()
         for words, status, cause, cure in SESSIONS:
             with self.subTest(words=words):
-                self.judge(("session", *words.split()), status, cause, cure)
+                self.judge(("session", *("" if word == "''" else word for word in words.split())), status, cause, cure)
 
     def test_notebooks(self):
         for words, cause, cure in NOTEBOOKS:
