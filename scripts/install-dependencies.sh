@@ -19,7 +19,8 @@ if [ "$(id -u)" = 0 ]; then
 elif command -v sudo >/dev/null 2>&1; then
   as_root=sudo
 else
-  echo "these packages are missing, and installing them needs root or sudo:$missing" >&2
+  echo "packages are missing, and there is no sudo; as root:" >&2
+  echo "  apt-get update && apt-get install -y --no-install-recommends$missing" >&2
   exit 1
 fi
 
