@@ -254,8 +254,8 @@ void read_comm(pid_t pid, char (&comm)[sizeof control::Report::comm]) {
   ::_exit(0);
 }
 
-[[noreturn]] void main_ended(const Program& program, int status) {
-  std::int32_t zombies = 0;
+/// `zombies` processes were reaped just before: until then they counted as processes.
+[[noreturn]] void main_ended(const Program& program, int status, std::int32_t zombies = 0) {
   siginfo_t ended{};
   long got = 0;
   constexpr int kEnded = WEXITED | WNOHANG | __WALL;
@@ -285,9 +285,13 @@ bool was_stop(pid_t pid, int status) {
 /// Reaps all zombies. If the main process has ended, reports it and ends the rest.
 void reap(const Program& program, pid_t main) {
   int status = 0;
+  std::int32_t others = 0;
   pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL);
   while (pid > 0) {
-    if (!was_stop(pid, status) && pid == main) main_ended(program, status);
+    if (!was_stop(pid, status)) {
+      if (pid == main) main_ended(program, status, others);
+      ++others;
+    }
     pid = ::waitpid(-1, &status, WNOHANG | __WALL);
   }
 }

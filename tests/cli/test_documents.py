@@ -141,7 +141,7 @@ class Documents(SbxTest):
         run("--", "sh", "-c", r"name=$(printf 'data\377'); read -r line < $name")
         denied = self.policy('extends = "python"\n[syscalls]\ndeny = ["sched_yield"]\n', f"2{ODD}.toml")
         run("-p", denied, program="import ctypes, os; libc = ctypes.CDLL(None); libc.prctl(15, b'odd\\xff'); libc.ptrace(0, 0, 0, 0); libc.sched_yield()")
-        run("--processes", "3", "--timeout", "20s", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 1 & done; exit 3")
+        run("--processes", "3", "--timeout", "20s", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 100 & done; exit 3")
         run("--", "sh", "-c", "kill -9 $$")
         run("--timeout", "100ms", "--", "sleep", "60")
         run("-p", "no-such-policy", "--", "true")

@@ -44,7 +44,7 @@ class Events(SbxTest):
         held = schemas.Held("sbx.events/1")
         odd = os.fsdecode(b"odd\xff")
         _, events = self.run_with("--processes", "3", "--output", "1K", "--set", 'output.exceed="truncate"', "--read", PROBE, "--", "sh", "-c",
-                                  f"{PROBE} trace child; head -c 4096 /dev/zero; for i in 1 2 3 4 5; do sleep 1 & done; wait", odd)
+                                  f"{PROBE} trace child; head -c 4096 /dev/zero; for i in 1 2 3 4 5; do sleep 100 & done; wait", odd)
         self.assertEqual(set(self.names(events)), {"started", "denial", "output-cut", "limit", "ended"})
         for event in events:
             held.hold(event)
@@ -59,7 +59,7 @@ class Events(SbxTest):
 
     def test_limits_and_cuts(self):
         _, events = self.run_with("--processes", "3", "--output", "1K", "--set", 'output.exceed="truncate"', "--", "sh", "-c",
-                                  "head -c 4096 /dev/zero; for i in 1 2 3 4 5; do sleep 1 & done; wait")
+                                  "head -c 4096 /dev/zero; for i in 1 2 3 4 5; do sleep 100 & done; wait")
         self.assertEqual([(event["stream"], event["limit"]) for event in events if event["event"] == "output-cut"], [("stdout", 1024)], events)
         self.assertEqual([(event["limit"], event["value"]) for event in events if event["event"] == "limit"], [("processes", 3)], events)
 

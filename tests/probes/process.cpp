@@ -14,12 +14,20 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "probe.hpp"
 
 namespace probe {
 namespace {
+
+pid_t waiting_child = 0;
+
+/// Without this, PID 1 reaps the child at some later moment, and until then it counts as a process.
+void end_waiting_child() {
+  if (kill(waiting_child, SIGKILL) == 0) waitpid(waiting_child, nullptr, 0);
+}
 
 /// A child that waits to be killed, as the target of a question.
 pid_t sleeping_child() {
@@ -30,6 +38,8 @@ pid_t sleeping_child() {
     if (getppid() != parent) _exit(0);  // the parent ended before the line above
     for (;;) pause();
   }
+  waiting_child = child;
+  if (child > 0) std::atexit(end_waiting_child);
   return child;
 }
 
