@@ -123,6 +123,28 @@ class Language(SbxTest):
             self.exited(ended, 126)
             self.assertIn("node 22.6 or later", ended.record["stderr"]["text"])
 
+    def test_typescript_runs_by_the_projects_own_command(self):
+        """From the directory of the script up, also where PATH has another one. Its twins lead out of the project, can't be executed, or aren't shown."""
+        program = "#!/bin/sh\necho $0; cat \"$1\"; shift; echo \"$@\"\n"
+        script = self.write("src/deep/job.ts", "text\n")
+        modules = self.work / "node_modules"
+        place = modules / ".bin/tsx"
+        self.write("node_modules/tsx/cli", program).chmod(0o755)
+        self.write("bin/tsx", "#!/bin/sh\necho the one on PATH\n").chmod(0o755)
+        place.parent.mkdir()
+        path = {"PATH": f"{self.work / 'bin'}:{os.environ['PATH']}"}
+        place.symlink_to("../tsx/cli")
+        ended = self.exited(self.sbx("--workspace", ".:overlay", script, "a", "b", env=path))
+        self.assertEqual(ended.text, f"{place}\ntext\na b\n")
+        self.assertIn("the project's own", ended.record["interpreter"]["reason"])
+        self.assertEqual(self.exited(self.sbx(script, env=path)).text, "the one on PATH\n")
+        place.unlink()
+        place.symlink_to(self.work / "bin/tsx")
+        self.assertEqual(self.exited(self.sbx("--workspace", ".:overlay", script, env=path)).text, "the one on PATH\n")
+        place.unlink()
+        place.write_text(program)
+        self.assertEqual(self.exited(self.sbx("--workspace", ".:overlay", script, env=path)).text, "the one on PATH\n")
+
     def test_compiler_error_goes_to_stderr_with_its_exit_status(self):
         self.needs("cc")
         ended = self.exited(self.sbx(self.write("bad.c", "int main(void) { return x; }\n")), 1)

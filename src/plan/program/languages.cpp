@@ -26,10 +26,12 @@ constexpr Recipe kGo = {
 "$compiler" build -o "$build/program" "$source" || exit)"};
 // The java launcher compiles one file in memory (since 11, JEP 330), in half the time of javac plus
 // java. Without MaxRAM it sizes its heap by the host's memory, because there is no /sys inside.
+// Its performance data has a file in /tmp by process number. Calls of a session share /tmp, and
+// their numbers are the same: java would print that another process has locked the file.
 constexpr Recipe kJava = {
     "code.java",
     R"(case $source in *.java) ;; *) cp "$source" "$build/code.java" && source=$build/code.java || exit ;; esac
-exec "${compiler%/*}/java" -XX:MaxRAM="$memory" -XX:MaxRAMPercentage=60 "$source" "$@")"};
+exec "${compiler%/*}/java" -XX:-UsePerfData -XX:MaxRAM="$memory" -XX:MaxRAMPercentage=60 "$source" "$@")"};
 // Type stripping came with node 22.6; an older node fails with "bad option".
 constexpr Recipe kTypeScript = {"code.ts",
                                 R"(if "$compiler" --experimental-strip-types -e '' 2>/dev/null; then
@@ -49,7 +51,8 @@ const std::vector<Language>& languages() {
        {},
        {"-"},
        kTypeScript,
-       "node"},
+       "node",
+       true},
       {"ruby", {"ruby"}, {"-e"}, {"--"}, {"-"}},
       {"perl", {"perl"}, {"-e"}, {"--"}, {"-"}},
       {"r", {"Rscript"}, {"-e"}, {}, {"-"}},

@@ -21,6 +21,7 @@ struct Language {
   Recipe recipe = {};  ///< of a compiled language
   /// The only command that needs the recipe; empty: all do.
   std::string_view recipe_command = {};
+  bool of_project = false;  ///< The project's own commands are used first: project_program()
 };
 
 /// Looks a language up by name or alias ("python3", "js", "golang"), ignoring case. Null if there

@@ -15,6 +15,13 @@ constexpr std::array<std::string_view, 4> kStores = {".pyenv/versions", ".local/
                                                      ".local/share/mise/installs/python",
                                                      ".asdf/installs/python"};
 
+/// The directory is shown at its host path, and not as a part of the system.
+bool is_of_workspace(const View& view, const std::string& directory) {
+  if (directory == "/" || directory.empty() || view.inside(directory) != directory) return false;
+  const Cover* over = view.over(directory);
+  return over != nullptr && !over->source.empty() && !over->system;
+}
+
 /// One search, for one run.
 class Search {
  public:
@@ -22,7 +29,7 @@ class Search {
       : host_(host), lookup_(lookup), view_(view) {}
 
   [[nodiscard]] std::optional<ProjectEnvironment> from(std::string directory) const {
-    for (; is_of_workspace(directory); directory = parent_of(directory)) {
+    for (; is_of_workspace(view_, directory); directory = parent_of(directory)) {
       const std::string place = joined(directory, kName);
       if (!lookup_.files().look(joined(place, "pyvenv.cfg"))) continue;
       const std::string why = objection(place);
@@ -35,13 +42,6 @@ class Search {
   }
 
  private:
-  /// The directory is shown at its host path, and not as a part of the system.
-  [[nodiscard]] bool is_of_workspace(const std::string& directory) const {
-    if (directory == "/" || directory.empty() || view_.inside(directory) != directory) return false;
-    const Cover* over = view_.over(directory);
-    return over != nullptr && !over->source.empty() && !over->system;
-  }
-
   /// Why the environment isn't used by default; empty if it may be.
   [[nodiscard]] std::string objection(const std::string& place) const {
     const auto canonical = lookup_.files().canonical(place);
@@ -107,6 +107,20 @@ std::optional<ProjectEnvironment> project_environment(const host::Host& host,
                                                       const Lookup& lookup, const View& view) {
   if (host.working_directory.empty() || is_activated(host)) return std::nullopt;
   return Search(host, lookup, view).from(start_of(host, request));
+}
+
+std::optional<std::string> project_program(const host::Host& host, const RunRequest& request,
+                                           const Lookup& lookup, const View& view,
+                                           const std::string& name) {
+  if (host.working_directory.empty()) return std::nullopt;
+  std::string directory = start_of(host, request);
+  for (; is_of_workspace(view, directory); directory = parent_of(directory)) {
+    const std::string modules = joined(directory, "node_modules");
+    const std::string place = joined(modules, ".bin/" + name);
+    const auto real = lookup.files().canonical(place);
+    if (real && is_within(*real, modules) && lookup.is_executable_file(*real)) return place;
+  }
+  return std::nullopt;
 }
 
 }  // namespace sbx::plan

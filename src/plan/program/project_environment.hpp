@@ -7,7 +7,8 @@
 #include "plan/plan.hpp"
 #include "plan/program/lookup.hpp"
 
-/// A project's own virtual environment: a `.venv` directory that is used by default.
+/// A project's own programs, which are used by default: those of a `.venv` directory, and those of
+/// `node_modules` that run its scripts.
 namespace sbx::plan {
 
 /// A directory that is searched before the caller's PATH.
@@ -27,5 +28,13 @@ struct ProjectEnvironment {
                                                                     const RunRequest& request,
                                                                     const Lookup& lookup,
                                                                     const View& view);
+
+/// The program `name` of the project's `node_modules/.bin`, from the directory of the script up, as
+/// far as the workspace is shown. One that leads out of its `node_modules` is passed over. Asks
+/// nothing but the file system.
+[[nodiscard]] std::optional<std::string> project_program(const host::Host& host,
+                                                         const RunRequest& request,
+                                                         const Lookup& lookup, const View& view,
+                                                         const std::string& name);
 
 }  // namespace sbx::plan

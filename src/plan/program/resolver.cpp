@@ -219,9 +219,15 @@ Result<Launch> Resolver::first_of(const std::vector<std::vector<std::string>>& c
 
 Result<Launch> Resolver::interpreter(const Language& language, std::string reason) {
   std::vector<std::vector<std::string>> commands;
-  for (const std::string_view command : language.commands)
+  for (const std::string_view command : language.commands) {
     commands.push_back(command_words(command));
+    std::string& name = commands.back().front();
+    // The recipe has the words for node itself.
+    if (language.of_project && !name.starts_with(language.recipe_command))
+      name = project_program(host_, request_, lookup_, view_, name).value_or(name);
+  }
   Launch launch = SBX_TRY(first_of(commands, std::string(language.name)));
+  if (launch.command.starts_with('/')) reason += ", the project's own";
   if (!launch.interpreter.reason.empty()) reason += ", " + launch.interpreter.reason;
   launch.interpreter.reason = std::move(reason);
   return launch;
