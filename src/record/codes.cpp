@@ -293,6 +293,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "the record names each file and the reason"},
     {"not-dropped", CodeOf::files, "a change set can't be removed",
      "the kernel's answer stands in the message"},
+    {"denied-later", CodeOf::files, "the host made a name that filesystem.deny hides in a directory of a session, or moved the directory",
+     "move the name away, move the directory back, or start a new session"},
     {"foreign-architecture", CodeOf::files, "the command is a program for another architecture, of which sandboxes run nothing",
      "use a program built for this machine"},
     {"not-executable", CodeOf::files, "the operand is a file without an interpreter",

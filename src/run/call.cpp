@@ -55,6 +55,8 @@ class Call {
     answer_.plan = SBX_TRY(
         plan::make_call_plan(ties_.ahead != nullptr ? std::move(ties_.ahead->plan) : held_.plan(),
                              *answer_.policy, held_.host(), request_.program, kind()));
+    // sbx's own program copies files that the user names, and runs nothing else.
+    if (ties_.image < 0) SBX_TRY(held_.look_for_denied_names(answer_.plan->degraded));
     if (ties_.is_logged && !has_own_wall_time()) answer_.plan->budgets.wall_time = {};
     const bool logged = ties_.is_logged && answer_.plan->output.exceed != policy::Exceed::kill;
     if (logged || ties_.image >= 0)

@@ -12,6 +12,7 @@
 #include "base/events.hpp"
 #include "cgroup/group.hpp"
 #include "host/host.hpp"
+#include "plan/files/later.hpp"
 #include "plan/plan.hpp"
 #include "policy/policy.hpp"
 #include "run/launch.hpp"
@@ -47,6 +48,11 @@ class HeldSandbox {
   [[nodiscard]] const std::string& state_directory() const { return state_directory_; }
   [[nodiscard]] const spawn::Sandbox& sandbox() const { return sandbox_; }
   [[nodiscard]] uid_t owner() const;  ///< host uid of its files; -1: the caller's
+
+  /// Errors: as LaterNames::look().
+  [[nodiscard]] Status look_for_denied_names(std::vector<Degraded>& degraded) const {
+    return later_names_->look(plan_, host_, degraded);
+  }
 
   struct Hooks {
     network::HearsRefusals refused;
@@ -114,6 +120,8 @@ class HeldSandbox {
   policy::Policy policy_;
   plan::Plan plan_;
   host::Host host_;
+  /// What it remembers changes nothing of the sandbox.
+  std::unique_ptr<plan::LaterNames> later_names_ = std::make_unique<plan::LaterNames>();
   std::string state_directory_;
   std::unique_ptr<cgroup::Group> group_;
   spawn::MappedIdentity identity_;

@@ -358,6 +358,8 @@ class ContextWorker {
     if (phase_ != Phase::idle || queue_.empty()) return;
     current_.emplace(std::move(queue_.front()));
     queue_.pop_front();
+    if (const Status hidden = state_.held.look_for_denied_names(current_->record.degraded); !hidden)
+      return refuse(hidden.error());
     phase_ = Phase::preparing;
     prepared_ = false;
     output_->complete([this] {
@@ -372,6 +374,15 @@ class ContextWorker {
       prepared_ = true;
       send();
     });
+  }
+
+  /// Nothing of the cell has begun.
+  void refuse(const Error& why) {
+    loop_->forget(current_->client());
+    current_->answer(why);
+    current_.reset();
+    session_.note(Note::What::answered);
+    next();
   }
 
   /// Once the interpreter is ready and the pipes are empty.

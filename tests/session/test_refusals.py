@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 
@@ -304,6 +305,65 @@ ls {state}/sbx/changes {state}/sbx/applying/changes"""
         self.assertIn('"sets":[]', told)
         self.assertIn("\nkept\n", told)
         self.assertTrue(ended.stdout.decode().endswith(f"{state}/sbx/applying/changes:\n\n{state}/sbx/changes:\nset\n"), told)
+
+    def test_a_denied_name_that_the_host_makes_later_is_read_by_no_next_call(self):
+        """At each moment between calls and cells; its twin is an allowed name. What is moved away is no reason any more."""
+        self.write("sub/deep/x", "x")
+        shown = self.tmp / "shown"
+        shown.mkdir()
+        (shown / "x").write_text("x")
+        self.start_session("--workspace", ".:overlay", "--read", shown)
+        self.assertEqual(self.sbx_session("eval", "work", "-c", "1").out, "1\n")
+        moved = self.tmp / "moved"
+        for place in ("sub/.env", "sub/deep/.netrc", "new/.ssh", shown / ".env"):
+            denied = self.work / place
+            allowed = denied.with_name("notes")
+            script = f"for p in {denied} {allowed}; do [ ! -f $p ] || cat $p; [ ! -d $p ] || cat $p/*; done"
+            code = f"import subprocess; print(subprocess.run(['sh', '-c', {script!r}], capture_output=True, text=True).stdout)"
+            ways = (["exec", "work", "--", "sh", "-c", script], ["exec", "work", "--json", "--", "sh", "-c", script], ["eval", "work", "-c", code],
+                    ["eval", "--lang", "bash", "work", "-c", script])
+            denied.parent.mkdir(exist_ok=True)
+            for path in (allowed, denied):
+                if path.name == ".ssh":
+                    path.mkdir()
+                (path / "key" if path.is_dir() else path).write_text("s3cr3t")
+                for words in ways:
+                    with self.subTest(path=path, words=words):
+                        answer = self.sbx_session(*words)
+                        is_denied = path == denied
+                        self.assertEqual((answer.status, "s3cr3t" in answer.out), (125, False) if is_denied else (0, True), answer)
+                        self.assertEqual("denied-later" in answer.err + answer.out, is_denied, answer)
+            denied.rename(moved)
+            self.assertEqual(self.exec_ok("--", "echo", "on").out, "on\n")
+            self.assertEqual(self.sbx_session("eval", "work", "-c", "2").out, "2\n")
+            shutil.rmtree(moved) if moved.is_dir() else moved.unlink()
+
+    def test_a_workspace_that_is_moved_away_is_read_by_no_next_call(self):
+        """The session shows it wherever it is, so a denied name made in it there would be read."""
+        self.write("x", "x")
+        self.start_session("--workspace", f"{self.work}:overlay")
+        moved = self.work.with_name("moved")
+        self.work.rename(moved)
+        (moved / ".env").write_text("s3cr3t")
+        for make in (lambda: None, self.work.mkdir, lambda: (self.work.rmdir(), self.work.symlink_to(moved))):
+            make()
+            answer = self.sbx_session("exec", "work", "--", "cat", ".env", cwd=self.tmp)
+            self.assertEqual((answer.status, answer.out), (125, ""), answer)
+            self.assertIn("error[denied-later]", answer.err, answer)
+        self.work.unlink()
+        (moved / ".env").unlink()
+        moved.rename(self.work)
+        self.assertEqual(self.exec_ok("--", "cat", "x").out, "x")
+
+    def test_more_names_than_are_looked_at_again_are_told(self):
+        for i in range(10_001):
+            (self.work / f"f{i}").touch()
+        self.start_session("--workspace", ".:overlay")
+        answer = self.exec_json("--", "true")
+        self.assertIn("filesystem.deny", [each["what"] for each in answer.record["degraded"]])
+        for i in range(100):
+            (self.work / f"f{i}").unlink()
+        self.assertNotIn("filesystem.deny", [each["what"] for each in self.exec_json("--", "true").record["degraded"]])
 
     def test_files_are_copied_when_a_session_starts(self):
         self.write("input", "x\n")

@@ -50,6 +50,16 @@ class CannedFiles final : public Files {
     nodes_.at(path).facts.gid = gid;
     return *this;
   }
+  /// Sets the time of the last change, in nanoseconds since the epoch.
+  CannedFiles& changed(const std::string& path, std::int64_t when) {
+    nodes_.at(path).facts.changed = when;
+    return *this;
+  }
+  /// Makes a look at a path fail.
+  CannedFiles& broken(const std::string& path, int errno_value) {
+    broken_[path] = errno_value;
+    return *this;
+  }
   /// Makes a path unreadable for the caller.
   CannedFiles& shut(const std::string& path) {
     shut_.insert(path);
@@ -57,6 +67,8 @@ class CannedFiles final : public Files {
   }
 
   Result<FileFacts> look(const std::string& path) const override {
+    if (const auto found = broken_.find(path); found != broken_.end())
+      return refused(path, found->second);
     const std::string place = SBX_TRY(resolved(plan::parent_of(path)));
     return SBX_TRY(node(plan::joined(place, plan::base_name(path)))).facts;
   }
@@ -181,6 +193,7 @@ class CannedFiles final : public Files {
 
   std::map<std::string, Node> nodes_;
   std::set<std::string> shut_;
+  std::map<std::string, int> broken_;
   std::uint64_t inodes_ = 0;
 };
 
