@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <map>
+#include <memory>
+#include <set>
 #include <utility>
 
 #include "base/held.hpp"
@@ -148,12 +150,27 @@ std::optional<Noted> note(const Copy& copy, const Change& change) {
   if (!directory || ::fstatat(directory->get(), workspace::name_of(place.path).c_str(), &now,
                               AT_SYMLINK_NOFOLLOW) != 0)
     return std::nullopt;
-  return Noted{.inode = now.st_ino,
-               .bytes = static_cast<std::uint64_t>(now.st_size),
-               .modified = now.st_mtim,
-               .changed = now.st_ctim,
-               .links = now.st_nlink,
-               .disturbed = changed_on_host(copy, change.path, now)};
+  Noted before = workspace::noted(now);
+  before.disturbed = changed_on_host(copy, change.path, now);
+  return before;
+}
+
+/// The directories that hold changes, and those that changed: another one may be in such a place
+/// when the set is applied.
+std::vector<DirectoryLine> directories_of(const Copy& copy, const std::vector<Change>& changes) {
+  std::set<std::string> paths;
+  for (const Change& change : changes) {
+    paths.insert(workspace::directory_of(change.path));
+    if (change.type == FileType::directory) paths.insert(change.path);
+  }
+  paths.erase(".");
+  std::vector<DirectoryLine> found;
+  for (const std::string& path : paths) {
+    const workspace::LayerPath place = place_of(copy, path);
+    if (const auto seen = directory_seen(*place.layer, place.path))
+      found.push_back({.path = path, .inode = seen->file.inode, .mode = seen->mode});
+  }
+  return found;
 }
 
 bool has_content(const Change& change) {
@@ -199,6 +216,7 @@ Result<Manifest> write_contents(KeptFacts facts, const Copy& copy, const ChangeS
   manifest.facts.directory = copy.directory;
   manifest.held = changes.held;
   manifest.links = changes.links;
+  manifest.directories = directories_of(copy, changes.changes);
   for (const workspace::Layer& layer : copy.layers) {
     struct stat lower{};
     if (::fstat(layer.lower.get(), &lower) != 0) return not_kept("the workspace");
@@ -329,6 +347,7 @@ Result<Kept> Store::load(const std::string& name) const {
   kept.copy.is_overlay = true;
   for (LayerLine& layer : manifest.layers)
     kept.copy.layers.push_back({.prefix = std::move(layer.prefix), .inode = layer.inode});
+  kept.directories = std::move(manifest.directories);
   auto stored = std::make_unique<workspace::Stored>();
   stored->contents = SBX_TRY(workspace::open_directory(set.get(), kContents));
   // A shared lock: drop() does not wait, but reports that the set is in use.
@@ -384,10 +403,20 @@ void Store::remove_leftovers() const {
 }
 
 Status open_directories(Kept& kept) {
+  std::map<const workspace::Layer*, std::shared_ptr<plan::SeenTree>> trees;
   for (workspace::Layer& layer : kept.copy.layers)
     layer.lower = SBX_TRY(open_lower(
         layer.prefix == "." ? kept.facts.directory : kept.facts.directory + "/" + layer.prefix,
         layer.inode));
+  for (const DirectoryLine& line : kept.directories) {
+    const workspace::LayerPath place = place_of(kept.copy, line.path);
+    struct stat facts{};
+    if (::fstat(place.layer->lower.get(), &facts) != 0) return not_kept("the workspace");
+    auto& tree = trees[place.layer];
+    if (!tree) tree = std::make_shared<plan::SeenTree>();
+    tree->add_directory(place.path, {.device = facts.st_dev, .inode = line.inode}, line.mode);
+  }
+  for (workspace::Layer& layer : kept.copy.layers) layer.seen = trees[&layer];
   return {};
 }
 

@@ -20,6 +20,7 @@ struct Kept {
   KeptFacts facts;
   ChangeSet changes;
   Copy copy;  ///< its lower directories are not open before open_directories()
+  std::vector<DirectoryLine> directories;
 };
 
 /// The directory of all sets of one user. Every function cleans up after a sbx that was killed.

@@ -1,10 +1,19 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace sbx::changes {
+
+/// A directory that the run saw at its start, and in which something changed.
+struct DirectoryLine {
+  std::string path;
+  ino_t inode = 0;
+  mode_t mode = 0;
+};
 
 /// What there is to know about a set besides its changes.
 struct KeptFacts {

@@ -180,6 +180,7 @@ class Reader {
     if (word == "count") return number(text, facts.count);
     if (word == "bytes") return number(text, facts.bytes);
     if (word == "layer") return layer(text);
+    if (word == "seen") return seen(text);
     if (word == "held") return held(text);
     if (word == "linked") return linked(text);
     auto value = unescaped(text);
@@ -211,6 +212,15 @@ class Reader {
     auto prefix = unescaped(text);
     if (!prefix || (*prefix != "." && !is_inner(*prefix))) return false;
     return assign(layer.prefix, std::move(*prefix));
+  }
+
+  bool seen(std::string_view text) {
+    DirectoryLine& line = manifest_.directories.emplace_back();
+    if (!number(next(text, ' '), line.inode) || !number(next(text, ' '), line.mode, 8) ||
+        line.mode > 07777)
+      return false;
+    auto path = unescaped(text);
+    return path && is_inner(*path) && assign(line.path, std::move(*path));
   }
 
   bool held(std::string_view text) {
@@ -272,6 +282,8 @@ std::string write_manifest(const Manifest& manifest) {
     text += fmt::format("policy {}\n", escaped(file));
   for (const LayerLine& layer : manifest.layers)
     text += fmt::format("layer {} {}\n", layer.inode, escaped(layer.prefix));
+  for (const DirectoryLine& each : manifest.directories)
+    text += fmt::format("seen {} {:04o} {}\n", each.inode, each.mode, escaped(each.path));
   for (const workspace::Left& each : manifest.held)
     text += fmt::format("held {} {}\n", escaped(each.path), escaped(each.why));
   for (const auto& [path, linked] : manifest.links)

@@ -28,6 +28,7 @@ struct Manifest {
   KeptFacts facts;                    ///< all but the name
   std::vector<workspace::Left> held;  ///< ChangeSet::held
   std::vector<LayerLine> layers;
+  std::vector<DirectoryLine> directories;
   workspace::Links links;
   std::vector<Line> lines;
 };

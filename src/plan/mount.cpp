@@ -53,7 +53,7 @@ void become_copy(Mount& step) {
   mount::Layered* const layered = step.layered();
   if (layered == nullptr) return;
   layered->linked.clear();  // a copy links all names
-  layered->directories.reset();
+  layered->seen.reset();
 }
 
 }  // namespace sbx::plan

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -14,6 +13,7 @@
 
 #include "base/mount_kind.hpp"
 #include "plan/access.hpp"
+#include "plan/seen_tree.hpp"
 
 /// One step of building the file system that the program sees.
 namespace sbx::plan {
@@ -32,13 +32,6 @@ struct Veil {
   std::string content{};
 };
 
-/// Which file it is, under whatever name.
-struct FileId {
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  auto operator<=>(const FileId&) const = default;
-};
-
 /// A file with several names in a directory. An overlay copies a file under one name when it is
 /// written: the other names would keep the old one.
 struct LinkedFile {
@@ -48,14 +41,6 @@ struct LinkedFile {
   std::int64_t modified = 0;       ///< st_mtime in nanoseconds
   std::vector<std::string> names;  ///< below the source
 };
-
-/// The directories below a source as they were when the plan was made, by their path below it: the
-/// user may move another one to such a path while the program runs.
-struct SeenDirectory {
-  FileId file;
-  mode_t mode = 0;
-};
-using SeenDirectories = std::unordered_map<std::string, SeenDirectory>;
 
 /// A file or directory of the host, as it was when the plan was made: if it is another one at
 /// set-up, the run fails with "changed during set-up".
@@ -98,8 +83,8 @@ struct Layered {
   /// A writable overlay copies these up at the start, so that their names stay those of one file.
   std::vector<LinkedFile> linked{};
   std::vector<FileId> unlinked{};  ///< whose names don't stay so; sorted
-  /// An overlay has them; a copy knows what it copied. Null: nobody looked.
-  std::shared_ptr<const SeenDirectories> directories{};
+  /// What an overlay's source held; a copy knows what it copied. Null: nobody looked.
+  std::shared_ptr<const SeenTree> seen{};
 };
 struct Overlay : Layered {};
 struct Copy : Layered {};

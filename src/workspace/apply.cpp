@@ -29,8 +29,9 @@ bool is_directory(const Change& change) {
   return change.type == FileType::directory;
 }
 
+/// The directory is gone, or something else has its name: a link is not followed.
 bool is_gone(const Error& error) {
-  return error.errno_value == ENOENT || error.errno_value == ENOTDIR;
+  return error.errno_value == ENOENT || error.errno_value == ENOTDIR || error.errno_value == ELOOP;
 }
 
 bool same_time(const timespec& one, const timespec& other) {
@@ -241,12 +242,15 @@ class Application {
   void look_at(Step& step) {
     const Change& change = *step.change;
     if (conflicting_.contains(directory_of(change.path)) && change.change == ChangeKind::created)
-      return conflict(step, "its directory is not what it was on the host");
+      return conflict(step, kOtherDirectory);
     auto spot = look(change.path);
     if (!spot) {
-      if (change.change == ChangeKind::deleted && is_gone(spot.error())) return done(step);
-      return failed(step, spot.error().text());
+      if (!is_gone(spot.error())) return failed(step, spot.error().text());
+      if (change.change == ChangeKind::deleted) return done(step);
+      return conflict(step, "its directory is no longer there on the host");
     }
+    if (change.change == ChangeKind::created && is_in_other_directory(change.path, *spot))
+      return conflict(step, kOtherDirectory);
     step.exists = spot->exists;
     step.before = spot->facts;
     const bool is_there = spot->exists;
@@ -272,6 +276,14 @@ class Application {
       errno = EPERM;
       failed(step, by_errno("cannot set the mode"));
     }
+  }
+
+  /// The user moved another directory there, or made one.
+  [[nodiscard]] bool is_in_other_directory(const std::string& path, const Spot& spot) const {
+    const LayerPath place = place_of(copy_, path);
+    struct stat facts{};
+    return ::fstat(spot.directory, &facts) != 0 ||
+           is_other_directory(*place.layer, directory_of(place.path), facts);
   }
 
   void note_new(const Change& change) {
@@ -339,9 +351,9 @@ class Application {
                                                                  const struct stat& now) const {
     const LayerPath place = place_of(copy_, change.path);
     if (!is_as_seen(*place.layer, place.path, now)) return "something else is there on the host";
-    const auto seen = mode_seen(*place.layer, place.path);
+    const auto seen = directory_seen(*place.layer, place.path);
     const bool is_done = (now.st_mode & 0777) == permissions(change, now.st_mode);
-    if (seen && !is_done && *seen != (now.st_mode & 07777))
+    if (seen && !is_done && seen->mode != (now.st_mode & 07777))
       return "its permissions changed on the host since the run began";
     return std::nullopt;
   }
@@ -511,7 +523,7 @@ class Application {
   /// It came with its directory.
   void finish_in_new(Step& step) {
     if (conflicting_.contains(directory_of(step.change->path))) {
-      conflict(step, "its directory is not what it was on the host");
+      conflict(step, kOtherDirectory);
       return;
     }
     done(step);
@@ -791,6 +803,7 @@ class Application {
     applied_.left.erase(std::ranges::unique(applied_.left, same).begin(), applied_.left.end());
   }
 
+  static constexpr const char* kOtherDirectory = "its directory is not what it was on the host";
   static constexpr const char* kSplit =
       "it has other names in the workspace, which did not stay those of one file in the sandbox";
 

@@ -142,10 +142,11 @@ class Comparison {
   /// It is the host's directory whose permissions changed since.
   [[nodiscard]] bool has_mode_seen(const std::string& path, const struct stat& now) const {
     if (!S_ISDIR(now.st_mode)) return false;
-    const auto seen = mode_seen(layer_, path);
+    const auto seen = directory_seen(layer_, path);
+    if (!seen) return false;
     struct stat before = now;
-    before.st_mode = S_IFDIR | seen.value_or(0);
-    return seen && !mode_differs(now, before);
+    before.st_mode = S_IFDIR | seen->mode;
+    return !mode_differs(now, before);
   }
 
   void note(const std::string& path, ChangeKind kind, const struct stat& facts) {
@@ -227,12 +228,24 @@ class Comparison {
 
   std::optional<ChangeKind> change_of(const std::string& path, const struct stat& now,
                                       const std::optional<Before>& seen) {
-    if (!seen) return ChangeKind::created;
+    if (!seen) return change_of_taken(path, now);
     if (is_untouched(now, *seen)) return std::nullopt;
     if (!S_ISDIR(now.st_mode) && differs(path, now, *seen)) return ChangeKind::modified;
     if (!S_ISLNK(now.st_mode) && mode_differs(now, seen->facts) && !has_mode_seen(path, now))
       return ChangeKind::mode;
     return std::nullopt;
+  }
+
+  /// The host has no such name now. If it had one of this kind at the start, the user took it away
+  /// meanwhile: the program made nothing new, and what it wrote belongs to what is gone.
+  [[nodiscard]] std::optional<ChangeKind> change_of_taken(const std::string& path,
+                                                          const struct stat& now) const {
+    if (S_ISDIR(now.st_mode)) {
+      if (!directory_seen(layer_, path)) return ChangeKind::created;
+      return has_mode_seen(path, now) ? std::nullopt : std::optional(ChangeKind::mode);
+    }
+    if (!had_name(layer_, path)) return ChangeKind::created;
+    return is_untouched(now, {}) ? std::nullopt : std::optional(ChangeKind::modified);
   }
 
   /// Nobody can set ctime back: what is older than the start was copied by sbx. Then the host's

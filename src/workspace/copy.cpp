@@ -173,7 +173,7 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
     if (over != nullptr) {
       layer.linked = over->linked;
       layer.unlinked = over->unlinked;
-      layer.directories = over->directories;
+      layer.seen = over->seen;
       struct stat marker{};
       if (::fstatat(scratch, (own + private_disk::kLinked).c_str(), &marker, AT_SYMLINK_NOFOLLOW) ==
           0)
@@ -223,30 +223,52 @@ Result<std::string> link_content(const Copy& copy, const Change& change) {
   return read_private_link(place.layer->upper.get(), place.path);
 }
 
-bool is_as_seen(const Layer& layer, const std::string& path, const struct stat& now) {
-  if (path == ".") return true;
+std::optional<DirectorySeen> directory_seen(const Layer& layer, const std::string& path) {
+  constexpr mode_t kPermissions = 07777;
+  const auto seen = [](const struct stat& facts) {
+    return DirectorySeen{.file = {facts.st_dev, facts.st_ino},
+                         .mode = facts.st_mode & kPermissions};
+  };
   if (layer.copied) {
+    if (path == ".") return seen(layer.copied->root());
     const CopiedEntry* const entry = layer.copied->find(directory_of(path), name_of(path));
-    return entry != nullptr && entry->host().st_dev == now.st_dev &&
-           entry->host().st_ino == now.st_ino;
+    if (entry == nullptr || !S_ISDIR(entry->host().st_mode)) return std::nullopt;
+    return seen(entry->host());
   }
-  if (!layer.directories) return true;
-  const auto found = layer.directories->find(path);
-  return found != layer.directories->end() &&
-         found->second.file == plan::FileId{now.st_dev, now.st_ino};
+  const auto* const known = layer.seen ? layer.seen->directory(path) : nullptr;
+  if (known == nullptr) return std::nullopt;
+  return DirectorySeen{.file = known->file, .mode = known->mode & kPermissions};
 }
 
-std::optional<mode_t> mode_seen(const Layer& layer, const std::string& path) {
-  constexpr mode_t kPermissions = 07777;
-  if (layer.copied) {
-    if (path == ".") return layer.copied->root().st_mode & kPermissions;
-    const CopiedEntry* const entry = layer.copied->find(directory_of(path), name_of(path));
-    return entry == nullptr ? std::nullopt : std::optional(entry->host().st_mode & kPermissions);
-  }
-  if (!layer.directories) return std::nullopt;
-  const auto found = layer.directories->find(path);
-  return found == layer.directories->end() ? std::nullopt
-                                           : std::optional(found->second.mode & kPermissions);
+bool is_as_seen(const Layer& layer, const std::string& path, const struct stat& now) {
+  if (path == "." || (!layer.copied && !layer.seen)) return true;
+  const auto seen = directory_seen(layer, path);
+  return seen && seen->file == plan::FileId{now.st_dev, now.st_ino};
+}
+
+bool is_other_directory(const Layer& layer, const std::string& path, const struct stat& now) {
+  return path != "." && directory_seen(layer, path) && !is_as_seen(layer, path, now);
+}
+
+bool had_name(const Layer& layer, const std::string& path) {
+  return layer.seen && layer.seen->has_name(path);
+}
+
+Noted noted(const struct stat& now) {
+  return {.inode = now.st_ino,
+          .bytes = static_cast<std::uint64_t>(now.st_size),
+          .modified = now.st_mtim,
+          .changed = now.st_ctim,
+          .links = now.st_nlink};
+}
+
+bool is_as_noted(const Noted& was, const struct stat& now) {
+  const auto same = [](const timespec& one, const timespec& other) {
+    return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+  };
+  return now.st_ino == was.inode && static_cast<std::uint64_t>(now.st_size) == was.bytes &&
+         same(now.st_mtim, was.modified) &&
+         (same(now.st_ctim, was.changed) || now.st_nlink < was.links);
 }
 
 bool changed_on_host(const Copy& copy, const std::string& path, const struct stat& now) {
@@ -257,14 +279,8 @@ bool changed_on_host(const Copy& copy, const std::string& path, const struct sta
     return (is_later(now.st_ctim, copy.started) && !has_only_lost_names(copy, path, now)) ||
            is_in_other_directory(copy, path);
   const auto found = copy.stored->before.find(path);
-  if (found == copy.stored->before.end()) return true;
-  const Noted& was = found->second;
-  const auto same = [](const timespec& one, const timespec& other) {
-    return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
-  };
-  return was.disturbed || now.st_ino != was.inode ||
-         static_cast<std::uint64_t>(now.st_size) != was.bytes || !same(now.st_mtim, was.modified) ||
-         (!same(now.st_ctim, was.changed) && now.st_nlink >= was.links);
+  return found == copy.stored->before.end() || found->second.disturbed ||
+         !is_as_noted(found->second, now);
 }
 
 timespec file_clock() {

@@ -25,6 +25,17 @@
 /// after the end of PID 1, when no process can change it.
 namespace sbx::workspace {
 
+/// A file of the host as it was when changes to it were kept.
+struct Noted {
+  ino_t inode = 0;
+  std::uint64_t bytes = 0;
+  timespec modified{};
+  timespec changed{};
+  std::uint64_t links = 1;
+  bool disturbed = false;  ///< it had changed already since the run began
+};
+using NotedFiles = std::unordered_map<std::string, Noted>;  ///< by path below the workspace
+
 /// One writable layer and the directory of the host below it.
 struct Layer {
   UniqueFd upper;
@@ -40,26 +51,16 @@ struct Layer {
   std::vector<std::string> made;
   std::vector<plan::LinkedFile> linked;  ///< of an overlay: copied up when it was made
   std::vector<plan::FileId> unlinked;    ///< of `lower`: whose names did not stay those of one file
-  std::shared_ptr<const plan::SeenDirectories> directories;  ///< of `lower`; null: not known
+  std::shared_ptr<const plan::SeenTree> seen;  ///< of `lower`; null: not known
   timespec linked_at{};  ///< files of `upper` with an older ctime are as they were copied; 0: none
   ino_t inode = 0;       ///< of a kept set: the inode that the lower directory must have
-};
-
-/// A file of the host as it was when changes to it were kept.
-struct Noted {
-  ino_t inode = 0;
-  std::uint64_t bytes = 0;
-  timespec modified{};
-  timespec changed{};
-  std::uint64_t links = 1;
-  bool disturbed = false;  ///< it had changed already since the run began
 };
 
 /// Changes that were kept: what was written lies apart, and what it was compared with was noted.
 struct Stored {
   UniqueFd contents;
   std::unordered_map<std::string, std::string> content_of;  ///< by path: a name in `contents`
-  std::unordered_map<std::string, Noted> before;            ///< by path; what was not there is not
+  NotedFiles before;                                        ///< what was not there is not
 };
 
 struct Copy {
@@ -89,11 +90,25 @@ struct LayerPath {
 [[nodiscard]] Result<UniqueFd> open_content(const Copy& copy, const Change& change);
 /// Where a created or modified link leads now. Errors: host.
 [[nodiscard]] Result<std::string> link_content(const Copy& copy, const Change& change);
-/// The directory of the host under a path of the layer is the one that the program saw, as far as
-/// is known, and not one that was moved there since.
+/// A directory of the host as the program saw it at the start.
+struct DirectorySeen {
+  plan::FileId file;
+  mode_t mode = 0;  ///< its permissions
+};
+/// The one under a path of the layer. None: there was none, or nobody knows.
+[[nodiscard]] std::optional<DirectorySeen> directory_seen(const Layer& layer,
+                                                          const std::string& path);
+/// The directory that is on the host now is the one that the program saw, as far as is known, and
+/// not one that was moved there or made since.
 [[nodiscard]] bool is_as_seen(const Layer& layer, const std::string& path, const struct stat& now);
-/// The permissions of that directory then; nothing where they are not known.
-[[nodiscard]] std::optional<mode_t> mode_seen(const Layer& layer, const std::string& path);
+/// The program saw a directory there, and the host has another one now.
+[[nodiscard]] bool is_other_directory(const Layer& layer, const std::string& path,
+                                      const struct stat& now);
+/// The host had something else than a directory there at the start.
+[[nodiscard]] bool had_name(const Layer& layer, const std::string& path);
+[[nodiscard]] Noted noted(const struct stat& now);
+/// Nobody changed it since; it may have lost names.
+[[nodiscard]] bool is_as_noted(const Noted& was, const struct stat& now);
 /// A name of the host is not what the run saw under it. A change of the content or of the mode
 /// moves ctime, which no call can set back; a file that replaced another has its own,
 /// unless its directory was moved there with it.

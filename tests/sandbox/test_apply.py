@@ -344,8 +344,10 @@ class Oracle(Changes):
             code.append(dice.choice((
                 f"do(write, {one!r}, '{seed} {number}\\n', 'w')", f"do(write, {one!r}, '{number}\\n', 'a')", f"do(os.truncate, {one!r}, {dice.randrange(9)})",
                 f"do(move, {one!r}, {other!r})", f"do(os.remove, {one!r})", f"do(os.link, {one!r}, {other!r})", f"do(os.symlink, {other!r}, {one!r})",
-                f"do(chmod, {one!r}, 0o{dice.choice(('644', '600', '755', '700', '444'))})", f"do(os.mkdir, {directory!r})", f"do(os.rmdir, {directory!r})",
+                f"do(chmod, {one!r}, 0o{dice.choice(('644', '600', '755', '700', '640'))})", f"do(os.mkdir, {directory!r})", f"do(os.rmdir, {directory!r})",
                 f"do(move, {directory!r}, {dice.choice(names)!r})")))
+        # Last, because overlayfs checks a write through one name by a mode that chmod(2) of another name did not change.
+        code.extend(f"do(chmod, {name!r}, 0o444)" for name in dice.sample(names, 3))
         return "\n".join(code)
 
     def make(self, top, seed):

@@ -371,9 +371,9 @@ class Later(Changes):
         elsewhere = self.tmp / "elsewhere"
         (self.work / "sub").rename(elsewhere)
         (self.work / "sub").symlink_to(elsewhere)
-        ended = self.json_of("apply", "--yes", "set", ends_with=125)
-        self.assertEqual(({path.name: path.read_text() for path in elsewhere.iterdir()}, self.paths(ended["applied"]["done"])),
-                         ({"file": "x"}, []))
+        applied = self.json_of("apply", "--yes", "set", ends_with=1)["applied"]
+        self.assertEqual(({path.name: path.read_text() for path in elsewhere.iterdir()}, self.paths(applied["done"]),
+                          self.paths(applied["conflicts"]), applied["left"]), ({"file": "x"}, ["fine"], ["sub/file", "sub/new"], []))
 
 
 class Repositories(Changes):

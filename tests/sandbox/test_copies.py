@@ -242,6 +242,71 @@ class Foreign(Copies):
                     left, conflicts = self.moved_there_meanwhile("echo new > c/x; rm -r g" + after, [], *options)
                     self.assertEqual((left, conflicts), ({"b/old": rest["g/x"], "c/x": "new\n"}, []))
 
+    def taken_away(self, script, does, *options, later=False):
+        """What is left when the user does something to names that the program changes: while it runs, or `later`, before the kept
+        changes are applied. And the conflicts, and the status."""
+        for name in ("old", "d/f"):
+            self.write(name, "seen by the program")
+        os.symlink("old", self.work / "link")
+        ended, _ = self.beside(script + "; echo; read line", (lambda: None) if later else does, *options)
+        if "--keep" in options:
+            if later:
+                does()
+            ended = self.run_outside(SBX, "changes", "apply", "--yes", "set")
+            self.run_outside(SBX, "changes", "drop", "set")
+        left = {}
+        for path in sorted(self.work.rglob("*")):
+            name = str(path.relative_to(self.work))
+            if name not in ("mine", "theirs", "sub", "sub/file"):
+                left[name] = os.readlink(path) if path.is_symlink() else "/" if path.is_dir() else path.read_text()
+        for name in left:
+            if "/" not in name:
+                shutil.rmtree(self.work / name) if left[name] == "/" else (self.work / name).unlink()
+        shutil.rmtree(self.home / "gone", ignore_errors=True)
+        return left, sorted(line.split(": ")[2] for line in ended.err.decode().splitlines() if "conflict" in line), ended.status
+
+    def test_what_the_user_takes_away_stays_away(self):
+        """Removed, or moved elsewhere, alone or with its directory. Twins: nothing is taken away, or both take away the same."""
+        seen = "seen by the program"
+        whole = {"d": "/", "d/f": seen, "link": "old", "old": seen}
+
+        def only(*names, **more):
+            return {**{name: whole[name] for name in names}, **more}
+
+        def remove(*names):
+            def does():
+                for name in names:
+                    shutil.rmtree(self.work / name) if name == "d" else (self.work / name).unlink()
+            return does
+
+        def move(make_anew):
+            def does():
+                os.rename(self.work / "d", self.home / "gone")
+                if make_anew:
+                    (self.work / "d").mkdir()
+            return does
+        in_d = "echo new > d/f; echo new > d/new"
+        without_d = only("link", "old")
+        cases = [("echo new > old", remove("old"), only("d", "d/f", "link"), ["old"]),
+                 ("ln -sfn d link", remove("link"), only("d", "d/f", "old"), ["link"]),
+                 ("chmod 600 old", remove("old"), only("d", "d/f", "link"), ["old"]),
+                 ("chmod 711 d", remove("d"), without_d, ["d"]),
+                 (in_d, remove("d"), without_d, ["d/f", "d/new"]),
+                 (in_d, move(False), without_d, ["d/f", "d/new"]),
+                 (in_d, move(True), only("link", "old", d="/"), ["d/f", "d/new"]),
+                 ("mkdir d/in; echo new > d/in/x", move(True), only("link", "old", d="/"), ["d/in", "d/in/x"]),
+                 ("rm -r d; mkdir d; echo new > d/new", remove("d"), without_d, ["d/new"]),
+                 (in_d, lambda: None, {**whole, "d/f": "new\n", "d/new": "new\n"}, []),
+                 ("rm -r d; rm old", remove("d", "old"), only("link"), [])]
+        for is_copy in (True, False):
+            self.write("theirs", "2")
+            if is_copy:
+                self.make_foreign("theirs")
+            for options, later in ((("--apply", "--yes"), False), (("--keep", "set"), False), (("--keep", "set"), True)):
+                for script, does, left, conflicts in cases:
+                    with self.subTest(is_copy=is_copy, options=options, later=later, script=script):
+                        self.assertEqual(self.taken_away(script, does, *options, later=later), (left, conflicts, 1 if conflicts else 0))
+
     def test_a_directory_that_the_user_closes_stays_closed(self):
         """Twin: what the program does to its permissions is done, and where both did something it is a conflict."""
         sub = self.work / "sub"

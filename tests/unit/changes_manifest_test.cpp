@@ -57,6 +57,7 @@ TEST(Manifest, WhatIsWrittenIsRead) {
                                        .mode = 0700},
                             .content = {},
                             .before = std::nullopt});
+  manifest.directories = {{.path = "in\ner", .inode = 12, .mode = 02750}};
   manifest.links["a b"] = {.file = 3, .to = "c\nd", .names = 2, .is_split = true};
   const auto read = parse_manifest("once", write_manifest(manifest), Part::everything);
   ASSERT_TRUE(read) << read.error().text();
@@ -67,6 +68,10 @@ TEST(Manifest, WhatIsWrittenIsRead) {
   ASSERT_EQ(read->layers.size(), 2U);
   EXPECT_EQ(read->layers[1].prefix, "inner/b c");
   EXPECT_EQ(read->layers[1].inode, 8U);
+  ASSERT_EQ(read->directories.size(), 1U);
+  EXPECT_EQ(read->directories[0].path, "in\ner");
+  EXPECT_EQ(read->directories[0].inode, 12U);
+  EXPECT_EQ(read->directories[0].mode, 02750U);
   ASSERT_EQ(read->lines.size(), 2U);
   EXPECT_EQ(read->lines[0].change, manifest.lines[0].change);
   EXPECT_EQ(read->lines[0].content, "0");
@@ -85,6 +90,14 @@ TEST(Manifest, WhatIsWrittenIsRead) {
   EXPECT_EQ(linked.names, 2U);
   EXPECT_TRUE(linked.is_split);
   EXPECT_EQ(write_manifest(*read), write_manifest(manifest));
+}
+
+TEST(Manifest, AnEditedDirectoryIsRefused) {
+  ASSERT_TRUE(parse_manifest("once", with_change("seen 8 0755 sub\n" + std::string(kGood)),
+                             Part::everything));
+  for (const char* line : {"seen 8 0755 ../sub", "seen 8 0755 .", "seen 8 10000 sub",
+                           "seen x 0755 sub", "seen 8 0755 ", "seen 8 0755", "seen 8 0798 sub"})
+    EXPECT_EQ(error_of(with_change(line + ("\n" + std::string(kGood)))).code, "broken-set") << line;
 }
 
 TEST(Manifest, AnEditedLineIsRefusedWithItsNumber) {

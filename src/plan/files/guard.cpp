@@ -66,8 +66,7 @@ Status Guard::run(std::vector<Shown>& shown) {
       layered->bytes = each.survey->bytes;
       layered->entries = each.survey->entries;
       if (each.grant.kind == GrantKind::copy)
-        layered->directories =
-            std::make_shared<const SeenDirectories>(std::move(each.survey->directories));
+        layered->seen = std::make_shared<const SeenTree>(std::move(each.survey->seen));
     }
     if (each.layered && !step.read_only() && !each.survey->foreign.empty()) copy_instead(each);
     hide_all(each);

@@ -40,7 +40,7 @@ class Surveyor {
 
   Result<Survey> run() {
     if (!has_ids_inside(host_, grant_.facts, grant_.facts)) found_.foreign = ".";
-    if (grant_.kind == GrantKind::copy) found_.directories.emplace(".", as_seen(grant_.facts));
+    if (grant_.kind == GrantKind::copy) note_directory(".", grant_.facts);
     if (is_repository(parent_of(grant_.source), base_name(grant_.source)))
       found_.repositories.emplace_back();
     const host::Visit visit = [this](const host::Seen& seen) { return look(seen); };
@@ -78,8 +78,7 @@ class Surveyor {
     }
     if (seen.is_mount) return host::Walk::past;  // gets a grant of its own
     found_.bytes += seen.facts.stored;
-    if (is_directory && grant_.kind == GrantKind::copy)
-      found_.directories.emplace(path_of(seen), as_seen(seen.facts));
+    if (grant_.kind == GrantKind::copy) note_seen(seen);
     if (found_.foreign.empty() && !has_ids_inside(host_, grant_.facts, seen.facts))
       found_.foreign = path_of(seen);
     if (!is_directory && seen.facts.links > 1 && seen.facts.type == host::FileType::regular)
@@ -89,8 +88,14 @@ class Surveyor {
     return host::Walk::into;
   }
 
-  static SeenDirectory as_seen(const host::FileFacts& facts) {
-    return {.file = {facts.device, facts.inode}, .mode = facts.mode};
+  void note_directory(const std::string& path, const host::FileFacts& facts) {
+    found_.seen.add_directory(path, {facts.device, facts.inode}, facts.mode);
+  }
+  void note_seen(const host::Seen& seen) {
+    if (seen.facts.type == host::FileType::directory)
+      note_directory(path_of(seen), seen.facts);
+    else
+      found_.seen.add_name(seen.directory.empty() ? "." : seen.directory, seen.name);
   }
 
   void note_linked(const host::Seen& seen) {

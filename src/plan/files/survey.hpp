@@ -38,7 +38,7 @@ struct Survey {
   std::vector<std::string> repositories;  ///< directories .git, and .git/worktrees/NAME
   std::vector<std::string> git_settings;  ///< files with git settings
   std::vector<std::string> half_hidden;   ///< directories that can be searched but not listed
-  SeenDirectories directories;            ///< of a copy-on-write view
+  SeenTree seen;                          ///< of a copy-on-write view
   std::string foreign;  ///< a name whose owner or group has no id inside; empty if none
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;  ///< stored
