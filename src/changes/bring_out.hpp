@@ -87,7 +87,7 @@ class BringOut {
   const policy::Policy& policy_;
   const plan::Plan& plan_;
   std::string state_directory_;
-  UniqueFd target_;
+  workspace::OutDirectory target_;
   std::optional<Store> store_;
   workspace::Copy copy_;
   BroughtOut done_;

@@ -348,8 +348,9 @@ std::string collected_words(const workspace::Collected& collected,
                             const std::string& directory) {
   const std::string changed = changed_words(collected, patterns);
   if (collected.files.empty() && collected.left.empty() && collected.unmatched == 0)
-    return fmt::format("sbx: nothing to copy to {}: no file was created in the working directory\n",
-                       shortened(printable(directory), 200)) +
+    return fmt::format("sbx: nothing to copy to {}: {} in the working directory\n",
+                       shortened(printable(directory), 200),
+                       changed.empty() ? "no file is new or has other content" : "no file is new") +
            changed;
   std::uint64_t bytes = 0;
   for (const Change& file : collected.files) bytes += file.bytes;

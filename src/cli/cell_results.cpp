@@ -11,7 +11,6 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
-#include "changes/bring_out.hpp"
 #include "session/json.hpp"
 
 namespace sbx::cli {
@@ -72,7 +71,7 @@ Result<CellResults> CellResults::open(const std::string& directory) {
                                  "': it is a symbolic link, which is not followed",
                       .hint = "name the directory itself: --results DIR"});
   // It looks for a link too: this one may be younger.
-  UniqueFd open = SBX_TRY(workspace::prepare_target(directory));
+  workspace::OutDirectory open = SBX_TRY(workspace::prepare_target(directory));
   return CellResults(directory, std::move(open));
 }
 

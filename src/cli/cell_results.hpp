@@ -4,7 +4,7 @@
 
 #include "base/json.hpp"
 #include "base/result.hpp"
-#include "base/unique_fd.hpp"
+#include "changes/bring_out.hpp"
 
 namespace sbx::cli {
 
@@ -19,13 +19,13 @@ class CellResults {
   Status save(Json& record, bool pictures_only = false) const;
 
  private:
-  CellResults(std::string name, UniqueFd directory)
+  CellResults(std::string name, workspace::OutDirectory directory)
       : name_(std::move(name)), directory_(std::move(directory)) {}
   [[nodiscard]] Result<std::string> write(const std::string& name, const std::string& ending,
                                           const std::string& bytes) const;
 
   std::string name_;
-  UniqueFd directory_;
+  workspace::OutDirectory directory_;
 };
 
 }  // namespace sbx::cli

@@ -197,7 +197,7 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
       .max_bytes = member_or(part(facts, "outputs"), "max_bytes", std::uint64_t{0}),
       .max_files = member_or(part(facts, "outputs"), "max_files", std::uint64_t{0}),
       .max_depth = member_or(part(facts, "outputs"), "max_depth", std::uint64_t{0})};
-  const UniqueFd target = SBX_TRY(workspace::prepare_target(directory));
+  const workspace::OutDirectory target = SBX_TRY(workspace::prepare_target(directory));
   const std::string place = host.files->canonical(directory).value_or(directory);
   std::vector<std::string> words = SBX_TRY(transfer::get_arguments(paths, limits, place));
   OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), "get"));

@@ -181,14 +181,29 @@ std::vector<Hint> after_failure(const Facts& facts) {
   return Search(facts).run();
 }
 
-Hint about_lost_files(const std::vector<std::string>& names, bool are_all,
+Hint about_lost_files(std::vector<std::string> names, bool are_all,
+                      const std::vector<std::string>& changed,
                       const std::vector<std::string>& command) {
   constexpr std::size_t kShown = 3;
+  const bool are_new = changed.empty();
+  const bool are_old = names.empty();
+  names.insert(names.end(), changed.begin(), changed.end());
   std::string list;
   for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
     list += (list.empty() ? "" : ", ") + names[i];
   const bool is_one = are_all && names.size() == 1;
   const bool has_more = !are_all || names.size() > kShown;
+  if (!are_new) {
+    const char* const what = is_one    ? "a file was changed and the change is"
+                             : are_old ? "files were changed and the changes are"
+                                       : "files were created or changed, and that is";
+    return {.kind = HintKind::lost_file,
+            .what = names.front(),
+            .text = fmt::format("{} gone with the sandbox: {}{}{}", what, list,
+                                has_more ? ", ..." : "", given_too_late(command)),
+            .options = {"--apply"},
+            .perhaps = false};
+  }
   return {
       .kind = HintKind::lost_file,
       .what = names.front(),

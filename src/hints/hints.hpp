@@ -25,9 +25,10 @@ struct Facts {
 /// and waits for nothing.
 [[nodiscard]] std::vector<Hint> after_failure(const Facts& facts);
 
-/// The files that a run made in its working directory and that went with it.
+/// The files that a run made (`names`) or changed in its working directory and that went with it.
 /// An option that would have kept them and stands behind the command went to the program.
-[[nodiscard]] Hint about_lost_files(const std::vector<std::string>& names, bool are_all,
+[[nodiscard]] Hint about_lost_files(std::vector<std::string> names, bool are_all,
+                                    const std::vector<std::string>& changed,
                                     const std::vector<std::string>& command);
 
 }  // namespace sbx::hints

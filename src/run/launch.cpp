@@ -142,7 +142,7 @@ class Launch {
          .cancel = request_.cancel,
          .events = request_.events,
          .started_microseconds = request_.started_microseconds,
-         .tells_lost_files = request_.for_person && !bring_out_is_asked(),
+         .tells_lost_files = !sinks_.silent && !bring_out_is_asked(),
          .trial = request_.trial});
     acquired_.group.reset();
     if (!outcome) return (void)fails(std::move(outcome).error());

@@ -91,8 +91,9 @@ void tell_lost_files(const plan::Plan& plan, const spawn::Sandbox& sandbox, Outc
   constexpr std::size_t kMostNames = 100;
   if (!workspace::has_copy(plan)) return;
   const workspace::Lost lost = workspace::lost_names(plan, sandbox.scratch.get(), kMostNames);
-  if (!lost.names.empty())
-    outcome.hints.push_back(hints::about_lost_files(lost.names, lost.are_all, plan.command));
+  if (!lost.names.empty() || !lost.changed.empty())
+    outcome.hints.push_back(
+        hints::about_lost_files(lost.names, lost.are_all, lost.changed, plan.command));
 }
 
 /// Never later than the time stamp of a file written from now on: those use this clock, or a finer

@@ -98,22 +98,45 @@ class Collector {
   Collected collected_;
 };
 
-/// As mkdir(2). A path that has no name at its end can't be missing.
-bool make_last(const std::string& path) {
+/// As mkdir(2). A path that has no name at its end can't be missing. `above`: where it was made.
+bool make_last(const std::string& path, UniqueFd& above) {
   const std::string name = name_of(path);
   if (name.empty() || name == "." || name == "..") {
     errno = EEXIST;
     return false;
   }
-  const std::string above = path.substr(0, path.size() - name.size());
-  const UniqueFd holder(
-      ::open(above.empty() ? "." : above.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  return holder.valid() && held::make_directory(holder.get(), name, 0777);
+  const std::string parent = path.substr(0, path.size() - name.size());
+  UniqueFd holder(::open(parent.empty() ? "." : parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!holder.valid() || !held::make_directory(holder.get(), name, 0777)) return false;
+  above = std::move(holder);
+  return true;
 }
 
 }  // namespace
 
-Result<UniqueFd> prepare_target(const std::string& directory) {
+OutDirectory::OutDirectory(UniqueFd directory, UniqueFd above, std::string name)
+    : directory_(std::move(directory)),
+      above_(std::move(above)),
+      name_(std::move(name)),
+      maker_(::getpid()) {}
+
+OutDirectory& OutDirectory::operator=(OutDirectory&& other) noexcept {
+  std::swap(directory_, other.directory_);
+  std::swap(above_, other.above_);
+  std::swap(name_, other.name_);
+  std::swap(maker_, other.maker_);
+  return *this;
+}
+
+OutDirectory::~OutDirectory() {
+  if (!above_.valid() || maker_ != ::getpid()) return;
+  struct stat now{};
+  if (::fstatat(above_.get(), name_.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+      held::identity_of(now) == held::identity_of(directory_.get()))
+    (void)held::remove_directory(above_.get(), name_);  // it holds what was brought out
+}
+
+Result<OutDirectory> prepare_target(const std::string& directory) {
   const auto refused = [&](int errno_value, const std::string& why = {},
                            const std::string& hint = {}) {
     return fail(Error{.kind = ErrorKind::usage,
@@ -125,7 +148,8 @@ Result<UniqueFd> prepare_target(const std::string& directory) {
   std::string path =
       directory;  // with a slash at its end a link would be followed, path_resolution(7)
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  if (!make_last(path) && errno != EEXIST) return refused(errno);
+  UniqueFd above;
+  if (!make_last(path, above) && errno != EEXIST) return refused(errno);
   struct stat facts{};
   if (::lstat(path.c_str(), &facts) != 0) return refused(errno);
   // A program of an earlier run may have made the link: what it leads to is not the caller's
@@ -133,7 +157,10 @@ Result<UniqueFd> prepare_target(const std::string& directory) {
   if (S_ISLNK(facts.st_mode))
     return refused(0, ": it is a symbolic link; --out follows none", "name the directory itself");
   auto target = sys::open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (!target) return refused(target.error().errno_value);
+  if (!target)
+    return refused(
+        target.error().errno_value, {},
+        target.error().errno_value == ENOTDIR ? "name a directory; a new one is made" : "");
   struct stat parent{};
   if (::fstat(target->get(), &facts) != 0 ||
       ::fstatat(target->get(), "..", &parent, AT_SYMLINK_NOFOLLOW) != 0)
@@ -142,7 +169,7 @@ Result<UniqueFd> prepare_target(const std::string& directory) {
     return refused(0, ": another user owns it, in a directory that everybody can write to",
                    "name a directory of your own");
   if (::faccessat(target->get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return refused(errno);
-  return target;
+  return OutDirectory(std::move(*target), std::move(above), name_of(path));
 }
 
 Result<Collected> collect(const Copy& copy, const ChangeSet& changes, int target,

@@ -306,7 +306,8 @@ class Words(SbxTest):
             self.git(*map(str, words), cwd=main)
 
         def said(directory):
-            return [line for line in self.sbx(*share, *commit, json_record=False, cwd=top / directory).err.decode().splitlines() if line.startswith("sbx: ")]
+            return [line for line in self.sbx(*share, *commit, json_record=False, cwd=top / directory).err.decode().splitlines()
+                    if line.startswith("sbx: ") and " gone with the sandbox: f" not in line]
 
         def shown(directory):
             command = self.command(*share, *commit, json_record=False)

@@ -1,5 +1,7 @@
 """What a failed program may have met that no refused call tells, and the option with which it gets further."""
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -120,8 +122,35 @@ class Hints(SbxTest):
         for options in (("--out", self.tmp / "out"), ("--diff",), ("--keep", "set")):
             self.assertNotIn("gone with", self.on_terminal(self.command("-p", "python", *options, "--", "touch", "a", json_record=False))[1], options)
         self.assertTrue((self.tmp / "out/a").exists())
-        for command in ("touch a; exit 1", "echo x >> data.csv", "true"):
+        for command in ("touch a; exit 1", "true", "touch data.csv"):
             self.assertNotIn("gone with", self.on_terminal(self.command("-p", "python", "--", "sh", "-c", command, json_record=False))[1], command)
+
+    def test_files_that_were_made_or_changed_and_lost_are_told_in_a_pipe_too(self):
+        for name in ("data.csv", "deep/data.csv", ".hidden", "same"):
+            self.write(name, "old\n")
+        (self.work / "deep").chmod(0o755)
+        for command, told in (("touch a", "a file was created and is gone with the sandbox: a; --apply keeps it, --out DIR copies"),
+                              ("echo >>data.csv", "a file was changed and the change is gone with the sandbox: data.csv, --apply keeps it"),
+                              ("echo >>deep/data.csv; echo >>data.csv", "files were changed and the changes are gone with the sandbox: data.csv, deep/data.csv, --apply keeps it"),
+                              ("touch a; echo >>data.csv", "files were created or changed, and that is gone with the sandbox: a, data.csv, --apply keeps it"),
+                              ("touch deep/a", "a file was created and is gone with the sandbox: deep/a; --apply keeps it, --out DIR copies"),
+                              ("mkdir -p new/b deep/c new-; touch new/b/x deep/c/x new-/x",
+                               "files were created and are gone with the sandbox: new/, new-/, deep/c/; --apply keeps them, --out DIR copies"),
+                              ("rm same; mkdir same; touch same/a", "a file was created and is gone with the sandbox: same/; --apply keeps it, --out DIR copies"),
+                              ("echo >>.hidden; echo old >same; rm deep/data.csv", None), ("echo >>data.csv; exit 1", None)):
+            ended = self.sbx("-p", "python", "--", "sh", "-c", command, json_record=False)
+            self.assertEqual(ended.err.decode(), f"sbx: {told}\n" if told else "", command)
+
+    def test_out_leaves_no_empty_directory_and_says_what_was_not_new(self):
+        self.write("same", "old\n")
+        out = self.tmp / "out"
+        for command, told in (("false", "no file is new or has other content"), ("echo old >same", "no file is new or has other content"),
+                              ("echo more >>same", "no file is new")):
+            ended = self.sbx("-p", "python", "--out", out, "--", "sh", "-c", command, json_record=False)
+            self.assertIn(f"sbx: nothing to copy to {out}: {told} in the working directory\n", ended.err.decode())
+            self.assertFalse(out.exists(), command)
+        self.sbx("-p", "python", "--out", out, "--", "touch", "new", json_record=False)
+        self.assertEqual(os.listdir(out), ["new"])
 
     def test_a_program_that_lies_learns_nothing(self):
         """50 lies: of names that are denied, elsewhere, special, or behind a link."""

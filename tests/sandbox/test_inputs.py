@@ -34,7 +34,7 @@ class Inputs(SbxTest):
                      "import os; os.utime('sub/new/deep/x')"):
             ended = self.run_with(code, self.data, f"{self.data}:sub/new/deep/x", options=["--out", self.tmp / "out", "--set",
                                                                                           'filesystem.outputs.collect=["**"]'])
-            self.assertEqual((self.changed(ended), os.listdir(self.tmp / "out")), ({}, []), code)
+            self.assertEqual((self.changed(ended), (self.tmp / "out").exists()), ({}, False), code)
 
     def test_one_that_is_changed_is_listed_and_brought_out_with_its_directories(self):
         ended = self.run_with("open('new/deep/data.csv', 'a').write('more'); open('x', 'w'); open('other/y', 'w')", f"{self.data}:new/deep/",

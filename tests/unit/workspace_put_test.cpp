@@ -287,6 +287,30 @@ TEST_F(CollectTest, TheTargetIsNoLink) {
   EXPECT_TRUE(prepare_target(at("made").string()));
 }
 
+TEST_F(CollectTest, ATargetThatWasMadeGoesAgainWhereNothingCame) {
+  for (const bool is_filled : {false, true}) {
+    const auto made = prepare_target(at("made").string());
+    ASSERT_TRUE(made);
+    if (is_filled) std::ofstream(at("made/file")) << "x";
+  }
+  EXPECT_TRUE(std::filesystem::exists(at("made/file")));
+  {
+    EXPECT_TRUE(prepare_target(at("empty").string()));
+  }
+  EXPECT_FALSE(std::filesystem::exists(at("empty")));
+  std::filesystem::create_directory(at("theirs"));
+  {
+    EXPECT_TRUE(prepare_target(at("theirs").string()));
+  }
+  EXPECT_TRUE(std::filesystem::exists(at("theirs"))) << "it was there before";
+  {
+    const auto moved = prepare_target(at("moved").string());
+    std::filesystem::rename(at("moved"), at("elsewhere"));
+    std::filesystem::create_directory(at("moved"));
+  }
+  EXPECT_TRUE(std::filesystem::exists(at("moved"))) << "another directory has the name";
+}
+
 TEST_F(CollectTest, TheTargetIsNotAnotherUsersInADirectoryOfEverybody) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
   std::filesystem::create_directory(at("shared"));

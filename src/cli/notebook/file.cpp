@@ -12,7 +12,6 @@
 #include "base/held.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
-#include "changes/bring_out.hpp"
 #include "cli/notebook/percent_cells.hpp"
 #include "cli/usage.hpp"
 #include "session/drivers.hpp"

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "base/unique_fd.hpp"
+#include "changes/bring_out.hpp"
 #include "cli/notebook/notebook.hpp"
 
 namespace sbx::cli {
@@ -25,7 +25,7 @@ class NotebookTarget {
  private:
   [[nodiscard]] Status failed(int errno_value) const;
 
-  UniqueFd directory_;
+  workspace::OutDirectory directory_;
   std::string name_;
   std::string shown_;
 };
