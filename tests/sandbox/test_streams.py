@@ -2,7 +2,9 @@
 
 import json
 import os
+import socket
 import subprocess
+import threading
 import time
 
 import sbxtest
@@ -156,6 +158,96 @@ class Passed(SbxTest):
     def test_github_keeps_the_order(self):
         ended = self.sbx("--github", "--", "sh", "-c", self.ORDER, json_record=False)
         self.assertIn(self.IN_ORDER, ended.out)
+
+
+class SharedInput(SbxTest):
+    """What a program leaves unread is there for whoever reads the caller's input next."""
+
+    LINES = b"".join(b"%d\n" % number for number in range(1, 300001))
+
+    def pipe(self):
+        read, write = os.pipe()
+        return os.fdopen(read, "rb", buffering=0), os.fdopen(write, "wb", buffering=0)
+
+    def sockets(self):
+        ours, theirs = socket.socketpair()
+        return ours.makefile("rb", buffering=0), theirs.makefile("wb", buffering=0)
+
+    def file(self):
+        path = self.tmp / "input"
+        write = open(path, "wb", buffering=0)
+        return open(path, "rb", buffering=0), write
+
+    KINDS = (pipe, sockets, file)
+
+    def write_all(self, sink):
+        writer = threading.Thread(target=lambda: (sink.write(self.LINES), sink.close()))
+        writer.start()
+        return writer
+
+    def leave(self, kind, data, *program):
+        """What a run prints of `data` on its input, and what it leaves there."""
+        source, sink = kind(self)
+        with source, sink:
+            sink.write(data)
+            ended = self.exited(self.finish(self.start_sbx("-p", "python", "--", *program, stdin=source)))
+            sink.close()
+            return ended.text, source.read()
+
+    def test_a_program_takes_what_it_reads_and_no_more(self):
+        for kind in self.KINDS:
+            for program, printed, left in (
+                    (("true",), "", b"1\n2\n3\n"),
+                    (("head", "-c", "2"), "1\n", b"2\n3\n"),
+                    (("sh", "-c", "read a; read b; echo $b"), "2\n", b"3\n"),
+                    (("sh", "-c", "exec <&-"), "", b"1\n2\n3\n")):
+                with self.subTest(kind=kind.__name__, program=program):
+                    self.assertEqual(self.leave(kind, b"1\n2\n3\n", *program), (printed, left))
+
+    def test_many_slots_of_the_pipe_are_taken_one_by_one(self):
+        data = self.LINES[:30000]
+        for kind in self.KINDS:
+            with self.subTest(kind=kind.__name__):
+                self.assertEqual(self.leave(kind, data, "sh", "-c", "head -c 20000 | wc -c"), ("20000\n", data[20000:]))
+
+    def test_who_reads_all_gets_all(self):
+        for kind in self.KINDS:
+            source, sink = kind(self)
+            with self.subTest(kind=kind.__name__), source, sink:
+                writer = self.write_all(sink)
+                if kind is SharedInput.file:
+                    writer.join()
+                ended = self.finish(self.start_sbx("--", "cat", json_record=False, stdin=source), json_record=False)
+                writer.join()
+                self.assertEqual((ended.status, ended.out == self.LINES), (0, True))
+
+    def test_what_a_program_puts_into_its_own_input_stays_there(self):
+        script = self.write("evil.py", "import os, sys\ntaken = os.read(0, int(sys.argv[1]))\n"
+                            "pipe = os.open('/proc/self/fd/0', os.O_WRONLY | os.O_NONBLOCK)\n"
+                            "try: os.write(pipe, b'evil')\nexcept BlockingIOError: pass\nprint(len(taken))\n")
+        for kind in self.KINDS:
+            for takes in (0, 2, 6):
+                with self.subTest(kind=kind.__name__, takes=takes):
+                    printed, left = self.leave(kind, b"1\n2\n3\n", "python3", script, str(takes))
+                    self.assertEqual(printed, f"{takes}\n")
+                    self.assertTrue(b"1\n2\n3\n".endswith(left), left)
+
+    def test_a_program_that_makes_its_pipe_larger_still_gets_all(self):
+        script = self.write("larger.py", "import fcntl, os, sys\nfirst = os.read(0, 1)\nfcntl.fcntl(0, 1031, 1 << 20)\n"
+                            "print(len(first + sys.stdin.buffer.read()))\n")
+        for kind in (SharedInput.pipe, SharedInput.sockets):
+            source, sink = kind(self)
+            with self.subTest(kind=kind.__name__), source, sink:
+                writer = self.write_all(sink)
+                ended = self.exited(self.finish(self.start_sbx("-p", "python", "python3", script, stdin=source)))
+                writer.join()
+                self.assertEqual(int(ended.text), len(self.LINES))
+
+    def test_a_loop_over_lines_sees_each(self):
+        loop = f"while read -r line; do '{SBX}' run true || exit; echo $line; done"
+        for start in ("seq 5 |", "seq 5 > list; cat list |"):
+            done = subprocess.run(["sh", "-c", f"{start} {loop}"], env=self.environment(), cwd=self.work, capture_output=True, text=True)
+            self.assertEqual(done.stdout.split(), ["1", "2", "3", "4", "5"], done)
 
 
 class Fifos(SbxTest):

@@ -83,6 +83,13 @@ class Sessions(SessionTest):
         self.assertEqual(self.exec_ok("--lang", "python", "-", stdin=b"print(6*7)").out, "42\n")
         self.assertEqual(self.exec_ok("--lang", "bash", "-c", "echo $((6*7)) $1", "x").out, "42 x\n")
 
+    def test_calls_leave_a_loop_its_lines(self):
+        self.start_session()
+        for call in ("exec work true", "eval work -c 1", "exec -d work true"):
+            loop = f"seq 3 | while read -r line; do '{sbxtest.SBX}' session {call} >&2 || exit; echo $line; done"
+            done = subprocess.run(["sh", "-c", loop], env=self.environment(), cwd=self.work, capture_output=True, text=True)
+            self.assertEqual(done.stdout.split(), ["1", "2", "3"], (call, done))
+
     def test_scripts_that_a_call_made_run_by_first_line_or_extension(self):
         self.start_session("--workspace", f"{self.work}:overlay")
         self.exec_ok("--", "sh", "-c", "printf 'import sys\\nprint(sys.argv)\\n' >s.py; printf '#!/bin/bash\\necho ${BASH_VERSION:+bash}\\n' >s.sh; chmod +x s.sh; cp /bin/echo ./say")

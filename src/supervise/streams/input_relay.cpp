@@ -9,12 +9,19 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+
+#include "base/sys.hpp"
 
 namespace sbx::supervise {
 namespace {
 
 constexpr int kInputRounds = 8;
+/// A pipe of this size has one slot, of a page: its reader has emptied it when it takes more.
+constexpr std::size_t kLoan = 4096;
+/// A program that has read this much gets its input without the detour.
+constexpr std::size_t kReadsOn = Block::kSize;
 
 bool writable(int fd) {
   pollfd question{.fd = fd, .events = POLLOUT, .revents = 0};
@@ -34,14 +41,23 @@ InputRelay::InputRelay(EventLoop& loop, UniqueFd destination, Options options)
   if (::fstat(options_.source, &facts) != 0) return;
   may_splice_ = !options_.to_terminal && (S_ISFIFO(facts.st_mode) || S_ISREG(facts.st_mode));
   is_socket_ = S_ISSOCK(facts.st_mode);
+  lends_ = options_.gauge.valid() && !S_ISREG(facts.st_mode);
 }
 
 InputRelay::~InputRelay() {
   finish();
-  give_back();
+  if (lends_)
+    settle(static_cast<std::size_t>(untaken()));
+  else
+    give_back();
 }
 
 Status InputRelay::start() {
+  if (lends_) {
+    capacity_ = ::fcntl(destination_.get(), F_GETPIPE_SZ);
+    null_ = SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_WRONLY));
+    if (::fcntl(destination_.get(), F_SETPIPE_SZ, static_cast<int>(kLoan)) < 0) lends_ = false;
+  }
   const int flags = ::fcntl(destination_.get(), F_GETFL);
   ::fcntl(destination_.get(), F_SETFL, flags | O_NONBLOCK);  // an open file description of our own
   const auto resume = [this](std::uint32_t) { pump(); };
@@ -67,7 +83,60 @@ void InputRelay::wait_for(Step what) {
 InputRelay::Step InputRelay::step() {
   if (block_at_ < block_end_) return flush();
   if (at_end_) return Step::end;
+  if (lends_) return step_lend();
   return may_splice_ ? step_splice() : step_copy();
+}
+
+/// The program gets a copy of the next bytes. They leave the caller's pipe when the program has
+/// taken them, so that input which it never asked for is there for whoever reads next ("seq 5 |
+/// while read i; do sbx run …; done").
+InputRelay::Step InputRelay::step_lend() {
+  if (!writable(destination_.get())) return Step::wait_destination;
+  // With something left in it, the pipe has room only if the program made it larger.
+  if (untaken() > 0) return stop_lending();
+  taken_ += settle(0);
+  if (taken_ >= kReadsOn) return stop_lending();
+  const ssize_t lent = is_socket_
+                           ? copy_ahead()
+                           : ::tee(options_.source, destination_.get(), kLoan, SPLICE_F_NONBLOCK);
+  if (lent > 0) {
+    lent_ = static_cast<std::size_t>(lent);
+    return Step::again;
+  }
+  if (lent == 0) return Step::end;
+  if (errno == EINTR) return Step::again;
+  return errno == EAGAIN ? Step::wait_source : stop_lending();
+}
+
+/// Without taking it from the socket.
+ssize_t InputRelay::copy_ahead() {
+  const ssize_t got = ::recv(options_.source, block_.data(), kLoan, MSG_PEEK | MSG_DONTWAIT);
+  if (got <= 0) return got;
+  return ::write(destination_.get(), block_.data(), static_cast<std::size_t>(got));
+}
+
+/// Takes from the caller what the program has taken of the loan, and returns how much that is.
+/// `left`: bytes in the program's pipe; it may have put some there itself.
+std::size_t InputRelay::settle(std::size_t left) {
+  const std::size_t taken = lent_ - std::min(left, lent_);
+  lent_ = 0;
+  for (std::size_t rest = taken; rest > 0;) {
+    // Neither waits, where another reader was faster.
+    const ssize_t got = is_socket_ ? ::recv(options_.source, block_.data(), rest, MSG_DONTWAIT)
+                                   : ::splice(options_.source, nullptr, null_.get(), nullptr, rest,
+                                              SPLICE_F_NONBLOCK);
+    if (got <= 0) break;
+    rest -= static_cast<std::size_t>(got);
+  }
+  return taken;
+}
+
+InputRelay::Step InputRelay::stop_lending() {
+  settle(0);
+  lends_ = false;
+  options_.gauge.reset();
+  ::fcntl(destination_.get(), F_SETPIPE_SZ, capacity_);
+  return Step::again;
 }
 
 InputRelay::Step InputRelay::step_splice() {
@@ -123,14 +192,18 @@ void InputRelay::finish() {
 }
 
 /// Gives unread input back: a file's offset is shared with the caller, who continues reading where
-/// the command stopped ("while read line; do sbx run …; done < list"). A pipe can't take anything
-/// back.
+/// the command stopped ("while read line; do sbx run …; done < list").
 void InputRelay::give_back() {
-  int untaken = 0;
-  if (!options_.gauge.valid() || ::ioctl(options_.gauge.get(), FIONREAD, &untaken) != 0) return;
+  if (!options_.gauge.valid()) return;
   const auto unwritten = static_cast<off_t>(block_end_ - block_at_);
-  const off_t back = static_cast<off_t>(untaken) + unwritten;
-  if (back > 0) ::lseek(options_.source, -back, SEEK_CUR);  // ESPIPE: not a file
+  const off_t back = static_cast<off_t>(untaken()) + unwritten;
+  if (back > 0) ::lseek(options_.source, -back, SEEK_CUR);
+}
+
+/// Bytes that wait in the program's pipe.
+int InputRelay::untaken() const {
+  int bytes = 0;
+  return ::ioctl(options_.gauge.get(), FIONREAD, &bytes) == 0 ? bytes : 0;
 }
 
 }  // namespace sbx::supervise

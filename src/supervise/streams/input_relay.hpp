@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -16,7 +18,7 @@ class InputRelay {
   struct Options {
     int source = -1;           ///< borrowed; its flags don't change
     bool to_terminal = false;  ///< the destination is a pty: end of file is a character
-    UniqueFd gauge;            ///< a read end of the pipe: at the end, unread input is given back
+    UniqueFd gauge;            ///< a read end of the pipe: what is unread stays the caller's
   };
 
   InputRelay(EventLoop& loop, UniqueFd destination, Options options);
@@ -31,12 +33,17 @@ class InputRelay {
 
   void pump();
   Step step();
+  Step step_lend();
+  Step stop_lending();
   Step step_splice();
   Step step_copy();
   Step flush();
   void wait_for(Step what);
   void finish();
   void give_back();
+  ssize_t copy_ahead();
+  std::size_t settle(std::size_t left);
+  [[nodiscard]] int untaken() const;
 
   EventLoop& loop_;
   UniqueFd destination_;
@@ -44,6 +51,11 @@ class InputRelay {
   bool may_splice_ = false;
   bool is_socket_ = false;
   bool at_end_ = false;
+  bool lends_ = false;     ///< a pipe or a stream: what the program reads leaves it afterwards
+  int capacity_ = 0;       ///< of the program's pipe, before it became small
+  std::size_t lent_ = 0;   ///< bytes that the program has or may take, and the source has as well
+  std::size_t taken_ = 0;  ///< bytes that the program took
+  UniqueFd null_;
   Block block_;
   std::size_t block_at_ = 0;
   std::size_t block_end_ = 0;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,9 +53,15 @@ bool readable(int fd) {
   return flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_WRONLY;
 }
 
-bool is_regular(int fd) {
+/// Input that the program leaves unread is still there for the caller: a file has an offset, and
+/// pipes and stream sockets can be read without taking anything.
+bool keeps_unread(int fd) {
   struct stat facts{};
-  return ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+  if (::fstat(fd, &facts) != 0) return false;
+  if (!S_ISSOCK(facts.st_mode)) return S_ISREG(facts.st_mode) || S_ISFIFO(facts.st_mode);
+  int type = 0;
+  socklen_t size = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
 bool is_directory(int fd) {
@@ -92,7 +99,8 @@ Status make_stdin(StreamPair& pair, StdinFrom from, const std::string& file, uid
   if (from == StdinFrom::inherit && is_directory(STDIN_FILENO))
     return directory_as_input("standard input");
   pair.supervisor.in = std::move(pipe.write);
-  if (from == StdinFrom::inherit && is_regular(STDIN_FILENO))
+  const int source = from == StdinFrom::file ? pair.supervisor.in_source.get() : STDIN_FILENO;
+  if (keeps_unread(source))
     pair.supervisor.in_gauge = UniqueFd(::fcntl(pair.child_in.get(), F_DUPFD_CLOEXEC, 3));
   return {};
 }
