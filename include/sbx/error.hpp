@@ -47,6 +47,23 @@ enum class Retry : std::uint8_t {
   keeps_host_name,   ///< the host name can't be set (EPERM)
 };
 
+/// What stood in the way, for a program that reacts to it: from errno where the kernel said it.
+enum class Obstacle : std::uint8_t {
+  none,  ///< something else
+  not_found,
+  exists,
+  is_directory,
+  not_a_directory,
+  not_permitted,
+  no_space,
+  too_large,
+  time_out,
+  no_session,
+};
+
+/// Where it stood.
+enum class Side : std::uint8_t { host, sandbox };
+
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string code;     ///< stable, kebab-case: "unknown-key", "no-user-namespace"
@@ -56,6 +73,8 @@ struct Error {
   std::string source_line{};  ///< the text of the line at `origin`, for the caret
   std::string hint{};         ///< how to fix it
   Retry retry = Retry::none;
+  Obstacle obstacle = Obstacle::none;
+  Side side = Side::host;
 
   /// "message: errno text (origin)", without the hint.
   [[nodiscard]] std::string text() const;

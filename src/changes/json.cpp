@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/obstacle.hpp"
+
 namespace sbx::changes {
 namespace {
 
@@ -61,6 +63,10 @@ Json left_json(const std::vector<workspace::Left>& left) {
     Json json;
     put_name(json, "path", each.path);
     put_name(json, "why", each.why);
+    if (each.obstacle != Obstacle::none) {
+      json["kind"] = name_of(each.obstacle);
+      json["side"] = name_of(each.side);
+    }
     list.push_back(std::move(json));
   }
   return list;

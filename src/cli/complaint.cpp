@@ -24,6 +24,8 @@ Json complaint_json(const Invocation& typed, const Error& error) {
             {"reason", outcome["reason"]},
             {"message", outcome["detail"]},
             {"hint", outcome.contains("hint") ? outcome["hint"] : Json(nullptr)}};
+  for (const char* const each : {"kind", "side"})
+    if (outcome.contains(each)) what[each] = outcome[each];
   return {{"schema", "sbx.error/1"},
           {"sbx", SBX_VERSION},
           {"command", typed.command},

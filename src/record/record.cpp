@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/json.hpp"
+#include "base/obstacle.hpp"
 #include "base/text.hpp"
 #include "changes/json.hpp"
 #include "policy/keys.hpp"
@@ -267,6 +268,10 @@ Json outcome_json(const run::Answer& answer) {
             {"success", false},         {"detail", error.text()}};
   json["code"] = error.code;
   if (std::string hint = hint_of(error); !hint.empty()) json["hint"] = std::move(hint);
+  if (const Obstacle obstacle = obstacle_of(error); obstacle != Obstacle::none) {
+    json["kind"] = name_of(obstacle);
+    json["side"] = name_of(error.side);
+  }
   return json;
 }
 

@@ -117,7 +117,8 @@ std::unexpected<Error> no_such(const host::Host& host,
                                 ? "sbx session list names those that live; sbx session "
                                   "start " +
                                       printable(name) + " starts it" + words_for_root(host)
-                                : "did you mean \"" + std::string(meant) + "\"?"});
+                                : "did you mean \"" + std::string(meant) + "\"?",
+                    .obstacle = Obstacle::no_session});
 }
 
 /// Invalid where none lives in that directory. Errors: host, of one that lives.

@@ -4,8 +4,10 @@
 #include <cerrno>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/message.hpp"
+#include "base/obstacle.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "spawn/faults.hpp"
@@ -102,7 +104,7 @@ std::string mount_hint(const Mount& mount, int error) {
 }
 
 Error explain_exec(const plan::Plan& plan, int error) {
-  Error result{.errno_value = error};
+  Error result{.errno_value = error, .side = Side::sandbox};
   result.message = "cannot run '" + plan.executable + "'";
   if (error == ENOENT) {
     result.kind = ErrorKind::not_found;
@@ -111,7 +113,7 @@ Error explain_exec(const plan::Plan& plan, int error) {
     if (!plan.command.empty() && plan.executable == "./" + plan.command.front()) {
       result.message = "no command '" + plan.command.front() +
                        "' on PATH, and no such program in the working directory";
-      result.errno_value = 0;
+      result.obstacle = obstacle_of(std::exchange(result.errno_value, 0));
       const std::string& line = plan.command.front();
       result.hint = line.find_first_of(" \t\n|&;<>") != std::string::npos
                         ? "for a shell line: sh -c " + shell_word(line)

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/obstacle.hpp"
 #include "base/sys.hpp"
 #include "workspace/names.hpp"
 
@@ -199,6 +200,12 @@ std::string words_of(Reason reason, std::uint32_t number) {
       return "the copy goes there: it is not copied into itself";
   }
   return "it was left out";
+}
+
+Obstacle obstacle_of(Reason reason, std::uint32_t number) {
+  if (reason == Reason::too_large) return Obstacle::too_large;
+  const bool has_errno = reason == Reason::cannot_read || reason == Reason::cannot_write;
+  return has_errno ? sbx::obstacle_of(static_cast<int>(number)) : Obstacle::none;
 }
 
 bool is_failure(Reason reason) {

@@ -81,6 +81,8 @@ struct Frame {
 
 /// "cannot read: Permission denied", "a FIFO". Never text from the other end.
 [[nodiscard]] std::string words_of(Reason reason, std::uint32_t number);
+/// What stood in the way.
+[[nodiscard]] Obstacle obstacle_of(Reason reason, std::uint32_t number);
 /// Whether it was meant to be copied and could not be.
 [[nodiscard]] bool is_failure(Reason reason);
 [[nodiscard]] Reason reason_for(FileType special);

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "base/obstacle.hpp"
 #include "base/sys.hpp"
 #include "plan/files/path_text.hpp"
 #include "transfer/archive.hpp"
@@ -91,7 +92,11 @@ void add_left(std::vector<workspace::Left>& left, std::uint64_t& more, workspace
 }
 
 workspace::Left left_of(const Frame& fault) {
-  return {fault.name, words_of(fault.reason, fault.number), is_failure(fault.reason)};
+  return {.path = fault.name,
+          .why = words_of(fault.reason, fault.number),
+          .failed = is_failure(fault.reason),
+          .obstacle = obstacle_of(fault.reason, fault.number),
+          .side = Side::sandbox};
 }
 
 /// What the kernel's answer means in a sandbox that files are put into.
@@ -153,7 +158,10 @@ Sent send_files(int to, const std::vector<std::string>& sources, Passed passed) 
                  .leave = [&](const std::string& path, Reason reason, std::uint32_t number) {
                    sent.has_failures = sent.has_failures || is_failure(reason);
                    add_left(sent.left, sent.more_left,
-                            {path, words_of(reason, number), is_failure(reason)});
+                            {.path = path,
+                             .why = words_of(reason, number),
+                             .failed = is_failure(reason),
+                             .obstacle = obstacle_of(reason, number)});
                  }});
   const auto send_all = [&]() -> Status {
     for (const std::string& source : sources) SBX_TRY(packer.send(source, root_name(source)));

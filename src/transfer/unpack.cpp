@@ -10,6 +10,7 @@
 #include <ranges>
 #include <utility>
 
+#include "base/obstacle.hpp"
 #include "plan/files/pattern.hpp"
 #include "workspace/names.hpp"
 #include "workspace/tree.hpp"
@@ -370,12 +371,18 @@ void Unpacker::leave(const std::string& path, std::string why, bool failed, int 
   if (done_.left.size() >= kMostLeft)
     ++done_.more_left;
   else
-    done_.left.push_back({path, std::move(why), failed});
+    done_.left.push_back({.path = path,
+                          .why = std::move(why),
+                          .failed = failed,
+                          .obstacle = sbx::obstacle_of(errno_value)});
 }
 
 void Unpacker::leave(const Frame& fault) {
-  if (!how_.refused)
-    leave(fault.name, words_of(fault.reason, fault.number), is_failure(fault.reason));
+  if (how_.refused) return;
+  leave(fault.name, words_of(fault.reason, fault.number), is_failure(fault.reason));
+  if (done_.left.empty() || done_.more_left > 0) return;
+  done_.left.back().obstacle = obstacle_of(fault.reason, fault.number);
+  done_.left.back().side = Side::sandbox;
 }
 
 void Unpacker::note_brought(const Frame& frame, FileType type) {

@@ -21,6 +21,8 @@ struct Left {
   bool partly = false;       ///< it was done, except for the part that `why` names
   bool holds = false;        ///< a deletion that would have taken the last copy of something
   std::string_view guard{};  ///< of a protected name: what the host's programs do with it
+  Obstacle obstacle = Obstacle::none;
+  Side side = Side::host;  ///< where that stood
 };
 
 struct ChangeSet {

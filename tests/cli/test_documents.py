@@ -145,6 +145,7 @@ class Documents(SbxTest):
         run("--", "sh", "-c", "kill -9 $$")
         run("--timeout", "100ms", "--", "sleep", "60")
         run("-p", "no-such-policy", "--", "true")
+        run("--", "no-such-program")
         run("--", "printf", r"\377")
         run(program="import ctypes, os, time\nread, write = os.pipe()\nif os.fork() == 0:\n  os.setsid(); ctypes.CDLL(None).prctl(15, b'odd\\xff')\n"
                     "  os.write(write, b'x'); time.sleep(60)\nos.read(read, 1)")
