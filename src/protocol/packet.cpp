@@ -44,8 +44,8 @@ Result<Json> from_bytes(std::string_view bytes) {
 std::unexpected<Error> garbled() {
   return fail(Error{.kind = ErrorKind::internal,
                     .code = "bad-message",
-                    .message = "the session speaks another language than this sbx",
-                    .hint = "it may have been started by another version: stop it with that one"});
+                    .message = "the session and this sbx do not understand each other",
+                    .hint = kOtherVersion});
 }
 
 Status send(int socket, const Json& body, std::span<const int> fds) {
@@ -77,34 +77,36 @@ Result<Packet> receive(int socket) {
   return packet;
 }
 
-namespace {
-
-/// An Error, as the other side needs it.
-struct ErrorFields {
-  std::uint8_t kind = 0;
-  std::string code;
-  std::string message;
-  std::string hint;
-};
-SBX_FIELDS(ErrorFields, kind, code, message, hint)
-
-}  // namespace
+ErrorFields fields_from(const Error& error) {
+  return {.kind = static_cast<std::uint8_t>(error.kind),
+          .code = error.code,
+          .message = error.text(),
+          .hint = error.hint,
+          .obstacle = obstacle_of(error),
+          .side = error.side};
+}
 
 Json error_json(const Error& error) {
-  return write_fields(ErrorFields{.kind = static_cast<std::uint8_t>(error.kind),
-                                  .code = error.code,
-                                  .message = error.text(),
-                                  .hint = error.hint});
+  return write_fields(fields_from(error));
+}
+
+Error error_of(ErrorFields fields) {
+  if (fields.kind > static_cast<std::uint8_t>(ErrorKind::not_executable) || fields.code.empty())
+    return {.kind = ErrorKind::internal, .code = "bad-message", .message = "the session failed"};
+  return {.kind = static_cast<ErrorKind>(fields.kind),
+          .code = std::move(fields.code),
+          .message = std::move(fields.message),
+          .hint = std::move(fields.hint),
+          .obstacle = fields.obstacle,
+          .side = fields.side};
 }
 
 Error error_from(const Json& json) {
-  auto read = read_fields<ErrorFields>(json);
-  if (!read || read->kind > static_cast<std::uint8_t>(ErrorKind::not_executable))
-    return {.kind = ErrorKind::internal, .code = "bad-message", .message = "the session failed"};
-  return {.kind = static_cast<ErrorKind>(read->kind),
-          .code = std::move(read->code),
-          .message = std::move(read->message),
-          .hint = std::move(read->hint)};
+  return error_of(read_fields<ErrorFields>(json).value_or(ErrorFields{}));
+}
+
+Status send(int socket, const Error& error) {
+  return send(socket, {{"error", write_fields(fields_from(error))}});
 }
 
 }  // namespace sbx::protocol

@@ -425,7 +425,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"no-stream", CodeOf::internal, "a stream of the program can't be made",
      "too many descriptors may be open: ulimit -n"},
     {"bad-message", CodeOf::internal, "a session and its client do not understand each other",
-     "the session may have been started by another version of sbx: stop it with that one"},
+     "if they are of different versions of sbx: use the one that started the session, or start another session"},
     {"call-lost", CodeOf::internal, "the process that supervised a call was killed, and the call with it",
      "was the machine out of memory?"},
     {"worker-lost", CodeOf::internal, "the process that supervised a run was killed, or none could be forked",
