@@ -4,18 +4,17 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "protocol/packet.hpp"
 
 namespace sbx::protocol {
 namespace {
-
-constexpr const char* kOtherVersion = "it was started by another version of sbx";
 
 template <std::size_t kAt = 0>
 Result<Request> read_as(const std::string& op, Json body) {
   if constexpr (kAt == std::variant_size_v<Request>) {
     return fail(Error{.kind = ErrorKind::usage,
                       .code = "bad-message",
-                      .message = "the session does not know \"" + printable(op) + "\"",
+                      .message = "the session does not know the request \"" + printable(op) + "\"",
                       .hint = kOtherVersion});
   } else {
     using Asked = std::variant_alternative_t<kAt, Request>;

@@ -1,5 +1,6 @@
 #include "session/client.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -8,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 
 #include <sbx/outcome.hpp>
 
@@ -161,6 +163,13 @@ bool Client::has_more() const {
   return ::poll(&has, 1, 0) > 0;
 }
 
+Result<std::variant<protocol::CellEvent, protocol::CellEnded>> Client::next_of_cell() {
+  Json body = SBX_TRY(next_whole());
+  if (body.contains("after_out"))
+    return SBX_TRY(protocol::answer_from<protocol::CellEvent>(std::move(body)));
+  return SBX_TRY(protocol::answer_from<protocol::CellEnded>(std::move(body)));
+}
+
 Result<Json> Client::next_whole() {
   auto packet = protocol::receive(socket_.get());
   if (!packet) return fail(blamed(packet.error()));
@@ -171,6 +180,34 @@ Result<Json> Client::next() {
   auto packet = answer();
   if (!packet) return fail(blamed(packet.error()));
   return packet;
+}
+
+void Client::never_wait() const {
+  (void)::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
+}
+
+void Client::note_senders() const {
+  const int on = 1;
+  (void)::setsockopt(socket_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+}
+
+UniqueFd Client::next_sender() const {
+  char byte = 0;
+  iovec into{.iov_base = &byte, .iov_len = sizeof byte};
+  // There is no room for descriptors: a look at a packet would make copies of them.
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(ucred))];
+  msghdr header{};
+  header.msg_iov = &into;
+  header.msg_iovlen = 1;
+  header.msg_control = space;
+  header.msg_controllen = sizeof space;
+  if (::recvmsg(socket_.get(), &header, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0) return {};
+  const cmsghdr* const part = CMSG_FIRSTHDR(&header);
+  if (part == nullptr || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS)
+    return {};
+  ucred sender{};
+  std::memcpy(&sender, CMSG_DATA(part), sizeof sender);
+  return sender.pid > 0 ? process::open(sender.pid) : UniqueFd();
 }
 
 Result<Json> Client::ask_worker(const Json& request, std::span<const int> fds, int parent) {

@@ -2,11 +2,14 @@
 
 #include <span>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "host/host.hpp"
+#include "protocol/requests.hpp"
 #include "session/session_directory.hpp"
 
 /// A client's side of one request to a session.
@@ -19,6 +22,8 @@ struct CallAnswer {
 
 class Client {
  public:
+  /// Takes a connected socket.
+  explicit Client(UniqueFd socket) : socket_(std::move(socket)) {}
   /// Errors: usage (no such session), host.
   [[nodiscard]] static Result<Client> connect(const host::Host& host, const std::string& name);
   [[nodiscard]] static Result<Client> connect(const LiveSession& session);
@@ -41,10 +46,16 @@ class Client {
   [[nodiscard]] Result<CallAnswer> end_call();
   /// Sends a request that more than one packet answers; also what belongs to it and comes later.
   [[nodiscard]] Status send(const Json& words, std::span<const int> fds = {});
+  template <HasFields Said>
+  [[nodiscard]] Status send(const Said& said, std::span<const int> fds = {}) {
+    return protocol::send(socket_.get(), said, fds);
+  }
   /// Readable when there is another one.
   [[nodiscard]] int fd() const { return socket_.get(); }
   /// True if it is there.
   [[nodiscard]] bool has_more() const;
+  /// The same, of a cell. Errors: those of the session too.
+  [[nodiscard]] Result<std::variant<protocol::CellEvent, protocol::CellEnded>> next_of_cell();
   /// Errors: as call().
   [[nodiscard]] Result<Json> next();
   /// The same with what else the session says where it answers with an error, which is then a
@@ -53,9 +64,14 @@ class Client {
   /// Like call(), for work whose answer is JSON instead of a record: reading changes.
   [[nodiscard]] Result<Json> ask_worker(const Json& request, std::span<const int> fds,
                                         int parent = -1);
+  /// From here on nothing waits: what the session does not take is lost.
+  void never_wait() const;
+  /// From here on the kernel notes who sends each packet, SO_PASSCRED in unix(7).
+  void note_senders() const;
+  /// A pidfd of the process that sent the next packet, which is there; invalid where it has ended.
+  [[nodiscard]] UniqueFd next_sender() const;
 
  private:
-  explicit Client(UniqueFd socket) : socket_(std::move(socket)) {}
   Result<Json> answer();
   [[nodiscard]] Error silent() const;
   [[nodiscard]] Error blamed(const Error& error) const;

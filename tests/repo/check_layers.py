@@ -27,6 +27,8 @@ MAY_INCLUDE = {
     "record": VALUES | {"run", "changes", "workspace", "lib"},
     "worker": VALUES | {"run", "record", "changes"},
     "session": VALUES | {"protocol", "run", "record", "changes", "worker", "workspace", "cgroup"},
+    # What front ends use of sessions.
+    "client": VALUES | {"protocol", "run", "session", "transfer"},
     # Front ends: run/launch.hpp starts a sandbox, and they use no mechanism directly.
     "doctor": VALUES | BELOW_FRONT_ENDS,
     "cli": VALUES | BELOW_FRONT_ENDS | {"protocol", "session", "doctor", "transfer"},

@@ -49,7 +49,7 @@ std::string failure(const Json& json) {
   if (read) return "";
   EXPECT_EQ(read.error().code, "bad-message");
   EXPECT_EQ(read.error().kind, ErrorKind::usage);
-  EXPECT_EQ(read.error().hint, "it was started by another version of sbx");
+  EXPECT_EQ(read.error().hint, kOtherVersion);
   return read.error().message;
 }
 
@@ -117,9 +117,9 @@ TEST(Requests, MayHaveMembersOfALaterVersion) {
 }
 
 TEST(Requests, OfAnotherOperationAreErrorsThatNameIt) {
-  EXPECT_EQ(failure({{"op", "fly\n"}}), "the session does not know \"fly\\x0a\"");
-  EXPECT_EQ(failure({{"op", 5}}), "the session does not know \"\"");
-  EXPECT_EQ(failure(Json::object()), "the session does not know \"\"");
+  EXPECT_EQ(failure({{"op", "fly\n"}}), "the session does not know the request \"fly\\x0a\"");
+  EXPECT_EQ(failure({{"op", 5}}), "the session does not know the request \"\"");
+  EXPECT_EQ(failure(Json::object()), "the session does not know the request \"\"");
 }
 
 TEST(Requests, OfAnotherVersionOfPacketsAreErrors) {
