@@ -20,6 +20,7 @@
 #include "changes/kept.hpp"
 #include "cli/answer.hpp"
 #include "cli/complaint.hpp"
+#include "cli/forwarding.hpp"
 #include "cli/repl/command.hpp"
 #include "cli/session_eval.hpp"
 #include "cli/session_exec.hpp"
@@ -40,9 +41,6 @@
 
 namespace sbx::cli {
 namespace {
-
-using session::member_or;
-using session::part;
 
 /// The signal of "TERM", "SIGTERM" or "15".
 Result<std::uint8_t> signal_of(std::string_view typed) {
@@ -95,9 +93,9 @@ class SessionLife {
 /// What `apply` shows and applies: a change set that the session made for it.
 class Snapshot {
  public:
-  static Result<Snapshot> of(const Json& made) {
-    return Snapshot(SBX_TRY(changes::Store::open_or_make(session::binary_of(made, "directory"))),
-                    member_or(made, "snapshot", ""));
+  static Result<Snapshot> of(const protocol::SnapshotAnswer& made) {
+    return Snapshot(SBX_TRY(changes::Store::open_or_make(made.directory)),
+                    made.snapshot.value_or(""));
   }
   Snapshot(Snapshot&& other) noexcept
       : store_(std::move(other.store_)), name_(std::exchange(other.name_, {})) {}
@@ -178,9 +176,10 @@ class SessionCommand {
                  fmt::format("sbx {} --help", typed_.command));
   }
 
-  [[nodiscard]] Result<Json> ask(const protocol::IsRequest auto& request) const {
+  template <protocol::IsRequest Asked>
+  [[nodiscard]] Result<typename Asked::Answer> ask(const Asked& request) const {
     session::Client client = SBX_TRY(session::Client::connect(host_, operands_.front()));
-    return client.ask(body_of(request));
+    return client.ask(request);
   }
 
   [[nodiscard]] static int print(const std::string& text) {
@@ -210,12 +209,12 @@ class SessionCommand {
 
   Result<int> list() const {
     SBX_TRY(most(0));
-    Json sessions = Json::array();
+    std::vector<protocol::SessionFacts> sessions;
     std::size_t widest = 4;
     for (const session::LiveSession& each : session::live_sessions(host_)) {
       auto client = session::Client::connect(each);
       if (!client) continue;  // it has just ended
-      auto facts = client->ask_soon(body_of(protocol::InfoRequest{}));
+      auto facts = client->ask_soon(protocol::InfoRequest{});
       if (!facts && facts.error().code != "session-gone") {
         facts.error().message = "\"" + each.name + "\": " + facts.error().message;
         (void)tell(facts.error());
@@ -225,7 +224,7 @@ class SessionCommand {
       sessions.push_back(std::move(*facts));
     }
     if (typed_.output.json)
-      return print(dump(session::headed({{"sessions", std::move(sessions)}})));
+      return print(dump(session::headed(protocol::SessionList{std::move(sessions)})));
     if (sessions.empty()) {
       write_stderr(session::no_sessions(host_));
       return kDone;
@@ -233,13 +232,11 @@ class SessionCommand {
     std::string text =
         fmt::format("{:<{}}  {:>7}  {:>5}  {:>8}  {:<19}  {:<14}  {}\n", "NAME", widest, "PID",
                     "CALLS", "CONTEXTS", "EXPIRES", "POLICY", "DIRECTORY");
-    for (const Json& each : sessions)
-      text += fmt::format("{:<{}}  {:>7}  {:>5}  {:>8}  {:<19}  {:<14}  {}\n",
-                          member_or(each, "name", ""), widest, member_or(each, "pid", 0),
-                          member_or(each, "calls_running", 0), member_or(each, "contexts", 0),
-                          time_text(member_or(each, "expires", std::int64_t{0})),
-                          printable(member_or(part(each, "policy"), "name", "")),
-                          printable(member_or(each, "directory", "")));
+    for (const protocol::SessionFacts& each : sessions)
+      text +=
+          fmt::format("{:<{}}  {:>7}  {:>5}  {:>8}  {:<19}  {:<14}  {}\n", printable(each.name),
+                      widest, each.pid, each.calls_running, each.contexts, time_text(each.expires),
+                      printable(each.policy.name), printable(each.directory));
     return print_fitted(text);
   }
 
@@ -289,11 +286,11 @@ class SessionCommand {
         kept.error().message += "; the session lives on";
         return fail(std::move(kept).error());
       }
-      done.update(*kept);
+      done.update(write_fields(*kept, Form::document));
     }
     int status = kDone;
     for (std::size_t i = 0; i < clients.size(); ++i) {
-      const Status stopped = clients[i].stop_and_wait(body_of(protocol::StopRequest{}));
+      const Status stopped = clients[i].stop_and_wait();
       if (stopped)
         done["stopped"].push_back(operands_[i]);
       else
@@ -305,57 +302,51 @@ class SessionCommand {
 
   Result<int> show(bool stats) const {
     SBX_TRY(most(1));
-    const Json facts =
-        SBX_TRY(stats ? ask(protocol::StatsRequest{}) : ask(protocol::InfoRequest{}));
-    if (typed_.output.json) return print(dump(session::headed(facts)));
-    std::string text = fmt::format("{}  policy {} ({}), process {}\n", member_or(facts, "name", ""),
-                                   printable(member_or(part(facts, "policy"), "name", "")),
-                                   printable(member_or(part(facts, "policy"), "source", "")),
-                                   member_or(facts, "pid", 0));
+    protocol::StatsAnswer shown;
+    if (stats)
+      shown = SBX_TRY(ask(protocol::StatsRequest{}));
+    else
+      shown.session = SBX_TRY(ask(protocol::InfoRequest{}));
+    const protocol::SessionFacts& facts = shown.session;
+    if (typed_.output.json) {
+      Json json = session::headed(facts);
+      if (stats) json.update(write_fields(shown.use, Form::document));
+      return print(dump(json));
+    }
+    std::string text =
+        fmt::format("{}  policy {} ({}), process {}\n", printable(facts.name),
+                    printable(facts.policy.name), printable(facts.policy.source), facts.pid);
     text +=
         fmt::format("  directory  {}\n  started    {}\n  expires    {}, or after {} without use\n",
-                    printable(member_or(facts, "directory", "")),
-                    time_text(member_or(facts, "started", std::int64_t{0})),
-                    time_text(member_or(facts, "expires", std::int64_t{0})),
-                    describe(Milliseconds{member_or(facts, "idle_ms", std::int64_t{0})}));
-    const auto contexts = member_or(facts, "contexts", 0);
-    text += fmt::format("  calls      {} running, {} context{}\n",
-                        member_or(facts, "calls_running", 0), contexts, contexts == 1 ? "" : "s");
-    text += stats ? stats_lines(facts) : budget_lines(facts);
-    for (const Json& each : part(facts, "degraded"))
-      text += fmt::format("  weaker     {}: {}\n", printable(member_or(each, "what", "")),
-                          printable(member_or(each, "why", "")));
+                    printable(facts.directory), time_text(facts.started), time_text(facts.expires),
+                    describe(Milliseconds{facts.idle_ms}));
+    text += fmt::format("  calls      {} running, {} context{}\n", facts.calls_running,
+                        facts.contexts, facts.contexts == 1 ? "" : "s");
+    text += stats ? stats_lines(shown.use) : budget_lines(facts);
+    for (const protocol::WeakerFacts& each : facts.degraded)
+      text += fmt::format("  weaker     {}: {}\n", printable(each.what), printable(each.why));
     return print_fitted(text);
   }
 
-  static std::string budget_lines(const Json& facts) {
-    const Json& limits = part(facts, "limits");
-    const auto bytes = [&](const char* key) {
-      return describe(Bytes{member_or(limits, key, std::uint64_t{0})});
+  static std::string budget_lines(const protocol::SessionFacts& facts) {
+    const auto time = [](std::uint64_t count) {
+      return describe(Milliseconds{static_cast<std::int64_t>(count)});
     };
-    const auto time = [&](const char* key) {
-      return part(limits, key).is_number_integer()
-                 ? describe(Milliseconds{part(limits, key).get<std::int64_t>()})
-                 : "any";
-    };
+    const protocol::LimitFacts& limits = facts.limits;
     return fmt::format(
         "  workspace  {}\n  budgets    memory {}, disk {}, {} processes, {} CPUs\n"
         "             of each call: wall time {}, CPU time {}\n",
-        member_or(facts, "workspace", ""), bytes("memory_bytes"), bytes("disk_bytes"),
-        member_or(limits, "processes", std::uint64_t{0}), member_or(limits, "cpus", 0.0),
-        time("wall_time_ms"), time("cpu_time_ms"));
+        printable(facts.workspace), describe(Bytes{limits.memory_bytes}),
+        describe(Bytes{limits.disk_bytes}), limits.processes, limits.cpus,
+        limits.wall_time_ms ? time(*limits.wall_time_ms) : "any", time(limits.cpu_time_ms));
   }
 
-  static std::string stats_lines(const Json& facts) {
-    const auto bytes = [&](const char* key) {
-      return describe(Bytes{member_or(facts, key, std::uint64_t{0})});
-    };
+  static std::string stats_lines(const protocol::UseFacts& use) {
     return fmt::format(
         "  memory     {} of {}\n  disk       {} of {}\n  processes  {} of {}\n  CPU time   {}\n",
-        bytes("memory_bytes"), bytes("memory_limit_bytes"), bytes("disk_bytes"),
-        bytes("disk_limit_bytes"), member_or(facts, "processes", 0),
-        member_or(facts, "processes_limit", 0),
-        describe(Milliseconds{member_or(facts, "cpu_ms", std::int64_t{0})}));
+        describe(Bytes{use.memory_bytes}), describe(Bytes{use.memory_limit_bytes}),
+        describe(Bytes{use.disk_bytes}), describe(Bytes{use.disk_limit_bytes}), use.processes,
+        use.processes_limit, describe(Milliseconds{static_cast<std::int64_t>(use.cpu_ms)}));
   }
 
   Result<int> extend() const {
@@ -368,32 +359,26 @@ class SessionCommand {
       return usage("bad-value",
                    fmt::format("\"{}\" is not a time of 1s or more", printable(operands_[1])),
                    "a number and a unit: 30s, 30m or 2h");
-    const Json facts = SBX_TRY(
+    const protocol::SessionFacts facts = SBX_TRY(
         ask(protocol::ExtendRequest{.milliseconds = static_cast<std::uint64_t>(time->count())}));
     if (typed_.output.json) return print(dump(session::headed(facts)));
-    return print("expires " + time_text(member_or(facts, "expires", std::int64_t{0})) + "\n");
+    return print("expires " + time_text(facts.expires) + "\n");
   }
 
   // --- calls
 
   Result<int> calls() const {
     SBX_TRY(most(1));
-    const Json facts = SBX_TRY(ask(protocol::CallsRequest{}));
+    const protocol::CallsAnswer facts = SBX_TRY(ask(protocol::CallsRequest{}));
     if (typed_.output.json) return print(dump(session::headed(facts)));
     std::string text = fmt::format("{:>5}  {:<10}  {:>6}  {:<19}  {}\n", "CALL", "STATE", "STATUS",
                                    "SINCE", "COMMAND");
-    for (const Json& each : part(facts, "calls")) {
-      const auto status = each.find("exit_status");
-      text += fmt::format(
-          "{:>5}  {:<10}  {:>6}  {:<19}  {}\n", member_or(each, "call", 0),
-          member_or(each, "state", "") +
-              (member_or(each, "background", false) && member_or(each, "state", "") == "running"
-                   ? " &"
-                   : ""),
-          status == each.end() || status->is_null()
-              ? ""
-              : std::to_string(member_or(each, "exit_status", 0)),
-          time_text(member_or(each, "since", std::int64_t{0})), member_or(each, "command", ""));
+    for (const protocol::CallFacts& each : facts.calls) {
+      const bool is_beside = each.background && each.state == protocol::CallState::running;
+      text += fmt::format("{:>5}  {:<10}  {:>6}  {:<19}  {}\n", each.call,
+                          std::string(name_of(each.state)) + (is_beside ? " &" : ""),
+                          each.exit_status ? std::to_string(*each.exit_status) : "",
+                          time_text(each.since), printable(each.command));
     }
     return print_fitted(text);
   }
@@ -402,16 +387,14 @@ class SessionCommand {
 
   Result<int> contexts() const {
     SBX_TRY(most(1));
-    const Json facts = SBX_TRY(ask(protocol::ContextsRequest{}));
+    const protocol::ContextsAnswer facts = SBX_TRY(ask(protocol::ContextsRequest{}));
     if (typed_.output.json) return print(dump(session::headed(facts)));
     std::string text = fmt::format("{:<20}  {:<10}  {:<8}  {:>5}  {:>7}  {}\n", "CONTEXT",
                                    "LANGUAGE", "STATE", "CELLS", "WAITING", "SINCE");
-    for (const Json& each : part(facts, "contexts"))
-      text +=
-          fmt::format("{:<20}  {:<10}  {:<8}  {:>5}  {:>7}  {}\n", member_or(each, "context", ""),
-                      member_or(each, "language", ""), member_or(each, "state", ""),
-                      member_or(each, "cells", 0), member_or(each, "waiting", 0),
-                      time_text(member_or(each, "since", std::int64_t{0})));
+    for (const protocol::ContextFacts& each : facts.contexts)
+      text += fmt::format("{:<20}  {:<10}  {:<8}  {:>5}  {:>7}  {}\n", printable(each.context),
+                          printable(each.language), name_of(each.state), each.cells, each.waiting,
+                          time_text(each.since));
     return print_fitted(text);
   }
 
@@ -420,17 +403,16 @@ class SessionCommand {
     SBX_TRY(most(2));
     if (operands_.size() > 1) return std::vector{operands_[1]};
     std::vector<std::string> names;
-    const Json facts = SBX_TRY(ask(protocol::ContextsRequest{}));
-    for (const Json& each : part(facts, "contexts"))
-      names.push_back(member_or(each, "context", ""));
+    const protocol::ContextsAnswer facts = SBX_TRY(ask(protocol::ContextsRequest{}));
+    for (const protocol::ContextFacts& each : facts.contexts) names.push_back(each.context);
     return names;
   }
 
   Result<int> interrupt() const {
     Json names = Json::array();
     for (const std::string& name : SBX_TRY(named_contexts())) {
-      const Json done = SBX_TRY(ask(protocol::InterruptRequest{.context = name}));
-      if (member_or(done, "interrupted", false)) names.push_back(name);
+      if (SBX_TRY(ask(protocol::InterruptRequest{.context = name})).interrupted)
+        names.push_back(name);
     }
     if (names.empty() && !typed_.output.json) write_stderr("sbx: no cell runs there\n");
     return answered({{"interrupted", std::move(names)}});
@@ -454,17 +436,14 @@ class SessionCommand {
     if (typed_.output.json) return log_as_json(request);
     session::Client client = SBX_TRY(session::Client::connect(host_, operands_.front()));
     for (bool has_begun = false;; has_begun = true) {
-      const auto answer = client.ask(body_of(request));
+      const auto answer = client.ask(request);
       if (!answer && has_begun && is_gone(answer.error())) return kDone;  // and the call with it
       if (!answer) return fail(answer.error());
-      const Json& log = *answer;
-      if (!log.contains("ended")) return protocol::garbled();
-      for (const auto& [key, fd] :
-           {std::pair("stdout", STDOUT_FILENO), std::pair("stderr", STDERR_FILENO)})
-        SBX_TRY(write_to(fd, key, made_safe(session::binary_of(log, key), fd)));
-      if (!typed_.follow || member_or(log, "ended", false)) return kDone;
-      request.out = member_or(log, "out", std::uint64_t{0});
-      request.err = member_or(log, "err", std::uint64_t{0});
+      SBX_TRY(write_to(STDOUT_FILENO, "stdout", made_safe(answer->out_text, STDOUT_FILENO)));
+      SBX_TRY(write_to(STDERR_FILENO, "stderr", made_safe(answer->err_text, STDERR_FILENO)));
+      if (!typed_.follow || answer->ended) return kDone;
+      request.out = answer->out;
+      request.err = answer->err;
     }
   }
 
@@ -479,12 +458,12 @@ class SessionCommand {
   }
 
   Result<int> log_as_json(const protocol::LogsRequest& request) const {
-    const Json log = SBX_TRY(ask(request));
-    Json json{{"call", request.call}, {"ended", member_or(log, "ended", false)}};
-    for (const auto& [key, count] : {std::pair("stdout", "out"), std::pair("stderr", "err")}) {
-      put_name(json, key, session::binary_of(log, key));
-      json[fmt::format("{}_bytes", key)] = member_or(log, count, std::uint64_t{0});
-    }
+    const protocol::LogAnswer log = SBX_TRY(ask(request));
+    Json json{{"call", request.call}, {"ended", log.ended}};
+    put_name(json, "stdout", log.out_text);
+    json["stdout_bytes"] = log.out;
+    put_name(json, "stderr", log.err_text);
+    json["stderr_bytes"] = log.err;
     return answered(json);
   }
 
@@ -496,12 +475,10 @@ class SessionCommand {
   Result<int> wait() const {
     SBX_TRY(most(2));
     const std::uint64_t call = SBX_TRY(call_number());
-    const Json ended =
+    const protocol::CallEnded ended =
         SBX_TRY(ask(protocol::WaitRequest{.call = call, .record = typed_.output.json}));
-    if (!part(ended, "status").is_number_integer()) return protocol::garbled();
-    const int status = member_or(ended, "status", exit_status::kCouldNot);
-    if (!typed_.output.json) return status;
-    return print(member_or(ended, "record", "")) == kDone ? status : exit_status::kCouldNot;
+    if (!typed_.output.json) return ended.status;
+    return print(ended.record.value_or("")) == kDone ? ended.status : exit_status::kCouldNot;
   }
 
   Result<int> kill() const {
@@ -514,29 +491,39 @@ class SessionCommand {
 
   // --- the workspace
 
-  [[nodiscard]] Result<Json> ask_reader(Json request) const {
-    session::Client client = SBX_TRY(session::Client::connect(host_, operands_.front()));
-    request["op"] = "changes";
-    request["color"] = static_cast<int>(typed_.output.color);
+  template <protocol::IsRequest Asked>
+  [[nodiscard]] Result<typename Asked::Answer> ask_reader(const Asked& request) const {
+    return ask_reader(request, operands_.front());
+  }
+  template <protocol::IsRequest Asked>
+  [[nodiscard]] Result<typename Asked::Answer> ask_reader(const Asked& request,
+                                                          const std::string& session) const {
+    session::Client client = SBX_TRY(session::Client::connect(host_, session));
     const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-    return client.ask_worker(request, fds);
+    return run_forwarding(std::move(client), request, fds);
   }
 
   Result<int> changes(bool texts) const {
     SBX_TRY(most(1));
-    const char* const view = typed_.patch         ? "patch"
-                             : texts              ? "diff"
-                             : typed_.output.json ? "json"
-                                                  : "list";
-    Json seen = SBX_TRY(ask_reader({{"view", view}}));
-    const std::string text = session::binary_of(seen, "text");
-    if (typed_.output.json && texts) put_name(seen, "text", text);
-    const int printed = typed_.output.json ? print(dump(session::headed(seen))) : print(text);
+    using protocol::View;
+    const View view = typed_.patch         ? View::patch
+                      : texts              ? View::diff
+                      : typed_.output.json ? View::json
+                                           : View::list;
+    protocol::ChangesAnswer seen =
+        SBX_TRY(ask_reader(protocol::ChangesRequest{.view = view, .color = typed_.output.color}));
+    const std::string text = seen.text.value_or("");
+    Json json = session::headed(seen);
+    if (seen.text) put_name(json, "text", text);
+    const int printed = typed_.output.json ? print(dump(json)) : print(text);
     if (!typed_.patch) return printed;
-    for (const Json& each : typed_.output.json ? Json::array() : part(seen, "left"))
-      write_stderr("sbx: not in the patch: " + printable(member_or(each, "path", "")) + ": " +
-                   printable(member_or(each, "why", "")) + "\n");
-    return printed != kDone || part(seen, "left").empty() ? printed : kFindings;
+    const std::vector<protocol::LeftFacts> left =
+        seen.left.value_or(std::vector<protocol::LeftFacts>{});
+    if (!typed_.output.json)
+      for (const protocol::LeftFacts& each : left)
+        write_stderr("sbx: not in the patch: " + printable(each.path) + ": " + printable(each.why) +
+                     "\n");
+    return printed != kDone || left.empty() ? printed : kFindings;
   }
 
   /// The session only makes a snapshot, and its calls go on. This process asks and applies: nothing
@@ -545,9 +532,9 @@ class SessionCommand {
     const bool asks = !typed_.bring_out.yes;
     auto life = SBX_TRY(SessionLife::watch(host_, operands_.front()));
     SBX_TRY(changes::check_asking(asks));
-    const Json made = SBX_TRY(ask_reader({{"snapshot", true}}));
+    const protocol::SnapshotAnswer made = SBX_TRY(ask_reader(protocol::SnapshotRequest{}));
     const std::vector<std::string> patterns(operands_.begin() + 1, operands_.end());
-    if (!part(made, "snapshot").is_string()) {
+    if (!made.snapshot) {
       if (!typed_.output.json) write_stderr("sbx: nothing was changed, so nothing is applied\n");
       return applied({{"applied", nullptr}, {"incomplete", !patterns.empty()}});
     }
@@ -573,20 +560,21 @@ class SessionCommand {
     return applied({{"applied", changes::applied_json(end.applied)},
                     {"incomplete", end.applied.is_incomplete() || !end.wanted || !end.all_met},
                     {"failures", end.applied.has_failures()},
-                    {"signal", end.signal}});
+                    {"signal", end.signal}},
+                   end.signal);
   }
 
-  [[nodiscard]] int applied(const Json& done) const {
+  [[nodiscard]] int applied(const Json& done, int signal = 0) const {
     if (typed_.output.json && print(dump(session::headed(done))) != kDone)
       return exit_status::kCouldNot;
-    if (const int signal = member_or(done, "signal", 0); signal != 0)
-      return exit_status_of(Cancelled{signal});
-    if (member_or(done, "failures", false)) return exit_status::kCouldNot;
-    return member_or(done, "incomplete", false) ? kFindings : kDone;
+    if (signal != 0) return exit_status_of(Cancelled{signal});
+    if (done.value("failures", false)) return exit_status::kCouldNot;
+    return done.value("incomplete", false) ? kFindings : kDone;
   }
 
-  [[nodiscard]] Result<Json> keep_as(const std::string& set) const {
-    return ask_reader({{"keep", set}, {"silent", typed_.output.json}});
+  [[nodiscard]] Result<protocol::BroughtOutAnswer> keep_as(const std::string& set) const {
+    return ask_reader(protocol::KeepRequest{
+        .set = set, .silent = typed_.output.json, .color = typed_.output.color});
   }
 
   Result<int> keep() const {
@@ -595,8 +583,8 @@ class SessionCommand {
       return usage("usage", "\"sbx session keep\" needs a session and the name of a set",
                    "sbx session keep work before-lunch");
     SBX_TRY(changes::check_set_name(operands_[1]));
-    const Json done = SBX_TRY(keep_as(operands_[1]));
-    return answered(done);
+    const protocol::BroughtOutAnswer done = SBX_TRY(keep_as(operands_[1]));
+    return answered(write_fields(done, Form::document));
   }
 
   const Invocation& typed_;

@@ -1,5 +1,6 @@
 #include "cli/session_eval.hpp"
 
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -17,16 +18,18 @@
 #include "base/event_loop.hpp"
 #include "base/letters.hpp"
 #include "base/read_stream.hpp"
+#include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "cli/cell_results.hpp"
-#include "cli/cell_stream.hpp"
 #include "cli/cell_words.hpp"
 #include "cli/parent.hpp"
 #include "cli/usage.hpp"
+#include "client/cell.hpp"
 #include "plan/program/languages.hpp"
 #include "plan/program/shebang.hpp"
 #include "protocol/packet.hpp"
+#include "protocol/requests.hpp"
 #include "record/cell.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
@@ -34,7 +37,6 @@
 #include "session/drivers.hpp"
 #include "session/json.hpp"
 #include "session/session_directory.hpp"
-#include "worker/message.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -161,16 +163,17 @@ class Eval {
 
  private:
   Result<int> eval() {
-    const Json request = SBX_TRY(this->request());
+    const protocol::EvalRequest request = SBX_TRY(this->request());
     if (!typed_.cell.results.empty())
       results_.emplace(SBX_TRY(CellResults::open(typed_.cell.results)));
-    client_.emplace(SBX_TRY(session::Client::connect(host_, typed_.operands.front())));
+    session::Client connection = SBX_TRY(session::Client::connect(host_, typed_.operands.front()));
     signals_ = SBX_TRY(take_ending_signals());
     if (typed_.die_with_parent) parent_ = open_parent();
     loop_.emplace(SBX_TRY(EventLoop::make()));
-    SBX_TRY(begin(request));
-    while (!ended_ || open_streams_ > 0) SBX_TRY(loop_->run_once());
-    if (failure_) return fail(std::move(*failure_));
+    client::Cell cell(std::move(connection), request);
+    SBX_TRY(begin(cell));
+    while (!ended_) SBX_TRY(loop_->run_once());
+    last_ = SBX_TRY(std::move(*ended_));
     return deliver();
   }
 
@@ -200,11 +203,11 @@ class Eval {
     if (file.ends_with(".ipynb"))
       return usage("usage", "'" + printable(file) + "' is a notebook, and no cell",
                    "sbx run --cells " + shell_word(file));
-    auto open = sys::open_to_read(file);
-    if (!open && open.error().hint.empty())
-      open.error().hint = "FILE has the code; code on the command line follows -c";
-    const UniqueFd opened = SBX_TRY(std::move(open));
-    return read_code(opened.get(), "'" + printable(file) + "'");
+    auto opened = sys::open_to_read(file);
+    if (opened) return read_code(opened->get(), "'" + printable(file) + "'");
+    if (opened.error().hint.empty())
+      opened.error().hint = "FILE has the code; code on the command line follows -c";
+    return fail(std::move(opened).error());
   }
 
   static Result<std::string> read_code(int fd, const std::string& shown) {
@@ -221,97 +224,65 @@ class Eval {
     return std::move(*text);
   }
 
-  Result<Json> request() {
+  Result<protocol::EvalRequest> request() {
     if (typed_.operands.size() > (typed_.request.code ? 1U : 2U))
       return usage("usage", "\"sbx session eval\" takes one cell", "sbx session eval --help");
     if (typed_.cell.stream && typed_.output.json)
       return usage("usage", "--json and --stream exclude each other",
                    "the last event of --stream has the record");
-    run::Request request;
-    request.id = id_;
-    request.program.code = SBX_TRY(code());
-    if (!is_utf8(*request.program.code))
+    protocol::EvalRequest request{.id = id_,
+                                  .language = language(typed_),
+                                  .context = typed_.cell.context,
+                                  .code = SBX_TRY(code()),
+                                  .overrides = typed_.named,
+                                  .capture = typed_.output.json,
+                                  .follow = typed_.cell.stream};
+    if (!is_utf8(request.code))
       return usage("bad-code", "the cell is not UTF-8", "convert it: iconv -t utf-8 FILE");
-    request.overrides = typed_.named;
-    request.capture = typed_.output.json;
-    Json message{{"op", "eval"},
-                 {"language", language(typed_)},
-                 {"context", typed_.cell.context},
-                 {"follow", typed_.cell.stream}};
-    session::put_binary(message, "request", worker::pack(request));
-    return message;
+    return request;
   }
 
-  Status begin(const Json& request) {
-    UniqueFd out;
-    UniqueFd err;
+  Status begin(client::Cell& cell) {
+    client::Cell::Hooks hooks{.ended = [this](client::Cell::Ended ended) {
+      out_events_.end();
+      err_events_.end();
+      ended_.emplace(std::move(ended));
+    }};
     if (typed_.cell.stream) {
       print({{"event", "start"}, {"id", id_}});
-      out = SBX_TRY(follow(out_, out_events_));
-      err = SBX_TRY(follow(err_, err_events_));
+      hooks.out = [this](std::string_view bytes) { out_events_.add(bytes); };
+      hooks.err = [this](std::string_view bytes) { err_events_.add(bytes); };
+      hooks.event = [this](const protocol::CellEvent& event) { tell_event(event); };
     }
-    const int fds[] = {out.valid() ? out.get() : STDOUT_FILENO,
-                       err.valid() ? err.get() : STDERR_FILENO};
-    SBX_TRY(client_->send(request, fds));
-    SBX_TRY(loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { pass_signal_on(); }));
-    if (parent_.valid())
-      SBX_TRY(loop_->watch(parent_.get(), EPOLLIN, [this](std::uint32_t) {
-        loop_->forget(parent_.get());
-        cancel(SIGHUP);
-      }));
-    return loop_->watch(client_->fd(), EPOLLIN, [this](std::uint32_t) { hear_all(); });
-  }
-
-  /// The writing end of a pipe whose contents become events.
-  Result<UniqueFd> follow(CellStream& stream, StreamEvents& events) {
-    UniqueFd writing =
-        SBX_TRY(stream.open([&events](std::string_view bytes) { events.add(bytes); }));
-    ++open_streams_;
-    SBX_TRY(loop_->watch(stream.fd(), EPOLLIN, [this, &stream, &events](std::uint32_t) {
-      const bool has_more = stream.read();
-      hear_all();
-      stream.deliver();
-      if (has_more) return;
-      events.end();
-      loop_->forget(stream.fd());
-      --open_streams_;
+    const int streams[] = {STDOUT_FILENO, STDERR_FILENO};
+    SBX_TRY(cell.attach(*loop_, std::move(hooks), streams));
+    SBX_TRY(loop_->watch(signals_.get(), EPOLLIN, [this, &cell](std::uint32_t) {
+      while (const int signal = signals::next(signals_.get())) cancel(cell, signal);
     }));
-    return writing;
+    if (!parent_.valid()) return {};
+    return loop_->watch(parent_.get(), EPOLLIN, [this, &cell](std::uint32_t) {
+      loop_->forget(parent_.get());
+      cancel(cell, SIGHUP);
+    });
   }
 
-  void pass_signal_on() {
-    signalfd_siginfo info{};
-    while (::read(signals_.get(), &info, sizeof info) == sizeof info)
-      cancel(static_cast<int>(info.ssi_signo));
-  }
-
-  void cancel(int signal) {
+  void cancel(client::Cell& cell, int signal) {
     run_.signal = signal;
-    (void)client_->send({{"cancel", signal}});
+    cell.cancel(signal);
   }
 
-  /// What is there: whoever has read a stream may have taken it already.
-  void hear_all() {
-    while (!ended_ && client_->has_more()) on_message();
+  void tell_event(const protocol::CellEvent& event) {
+    tell_part("result", event.result);
+    tell_part("clear", event.clear);
+    tell_part("place", event.place);
+    tell_part("error", event.failure);
   }
 
-  void on_message() {
-    auto packet = client_->next_whole();
-    if (packet && packet->contains("event")) return tell_event(*packet);
-    if (packet)
-      last_ = std::move(*packet);
-    else
-      failure_ = std::move(packet).error();
-    loop_->forget(client_->fd());
-    ended_ = true;
-    if (failure_) open_streams_ = 0;
-  }
-
-  void tell_event(const Json& packet) {
-    out_.deliver_until(member_or(packet, "after_out", std::uint64_t{0}));
-    err_.deliver_until(member_or(packet, "after_err", std::uint64_t{0}));
-    Json line{{"event", member_or(packet, "event", "")}};
-    if (const Json& what = part(packet, "what"); what.is_object()) line.update(what);
+  template <class Part>
+  void tell_part(const char* name, const IfAny<Part>& part) {
+    if (!part) return;
+    Json line{{"event", name}};
+    line.update(write_fields(*part, Form::document));
     print(line);
   }
 
@@ -321,18 +292,15 @@ class Eval {
   // --- the answer
 
   Result<int> deliver() {
-    const auto error = last_.find("error");
-    // Nothing ran, and it was not its context that said so.
-    if (error != last_.end() && !last_.contains("cell")) return fail(protocol::error_from(*error));
-    Json record = part(last_, "cell");
+    Json& record = last_.cell;
     if (!record.is_object()) return protocol::garbled();
     const bool is_saved = save(record);
-    int status = member_or(last_, "status", exit_status::kCouldNot);
-    if (!is_saved) status = exit_status::kCouldNot;
+    const int status = is_saved ? last_.status : exit_status::kCouldNot;
     const bool as_json = typed_.cell.stream || typed_.output.json;
-    if (error != last_.end()) {
-      if (!as_json) return fail(protocol::error_from(*error));
-      write_stderr(record::error_text(protocol::error_from(*error), paint(typed_)));
+    if (last_.failure) {
+      Error error = protocol::error_of(std::move(*last_.failure));
+      if (!as_json) return fail(std::move(error));
+      write_stderr(record::error_text(error, paint(typed_)));
     }
     if (as_json)
       print(last_words(typed_, record));
@@ -405,19 +373,14 @@ class Eval {
   CellRun run_;
   std::string id_;
   std::optional<CellResults> results_;
-  std::optional<session::Client> client_;
   UniqueFd signals_;
   UniqueFd parent_;  ///< --die-with-parent
   std::optional<EventLoop> loop_;
-  CellStream out_;
-  CellStream err_;
   StreamEvents out_events_{"stdout", [this](const Json& event) { print(event); }};
   StreamEvents err_events_{"stderr", [this](const Json& event) { print(event); }};
   bool printed_ = true;
-  int open_streams_ = 0;
-  bool ended_ = false;
-  std::optional<Error> failure_;
-  Json last_;
+  std::optional<client::Cell::Ended> ended_;
+  protocol::CellEnded last_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "cli/forwarding.hpp"
 #include "cli/parent.hpp"
 #include "cli/report.hpp"
 #include "cli/usage.hpp"
@@ -19,7 +20,6 @@
 #include "run/launch.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
-#include "worker/message.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -40,9 +40,9 @@ class Exec {
     if (typed_.output.events_fd >= 0) fds.push_back(typed_.output.events_fd);
     if (typed_.detach) return detach(*client, *request, fds);
     const UniqueFd parent = typed_.die_with_parent ? open_parent() : UniqueFd();
-    const auto answer = client->call(*request, fds, parent.get());
+    const auto answer = run_forwarding(std::move(*client), *request, fds, parent.get());
     if (!answer) return could_not(answer.error());
-    return deliver(answer->record, answer->status);
+    return deliver(answer->record.value_or(""), answer->status);
   }
 
   /// For what keeps the call from being asked for: says it, and writes the record where one is
@@ -82,7 +82,7 @@ class Exec {
                  "-c CODE, or the program through a pipe");
   }
 
-  Result<Json> request() {
+  Result<protocol::CallRequest> request() {
     if (typed_.detach) SBX_TRY(check_detached());
     stdin_file_ = SBX_TRY(run::open_stdin(request_.program));
     for (const auto* list : {&typed_.sets, &typed_.named})
@@ -91,28 +91,31 @@ class Exec {
     for (auto& each : variables) request_.program.environment.push_back(std::move(each));
     request_.program.interactive = request_.program.interactive && ::isatty(STDIN_FILENO) == 1;
     request_.capture = typed_.output.json && !typed_.detach;  // the log keeps what is written
-    Json request{{"op", "call"},
-                 {"background", typed_.detach},
-                 {"reads_stdin", stdin_file_.valid() || typed_.request.code_from_stdin},
-                 {"silent", typed_.output.quiet || (typed_.output.json && !typed_.output.verbose)},
-                 {"verbose", typed_.output.verbose},
-                 {"color", static_cast<int>(typed_.output.color)},
-                 {"record", targets_.any()}};
-    session::put_binary(request, "request", worker::pack(request_));
-    return request;
+    return protocol::CallRequest{
+        .id = request_.id,
+        .program = request_.program,
+        .overrides = request_.overrides,
+        .capture = request_.capture,
+        .background = typed_.detach,
+        .reads_stdin = stdin_file_.valid() || typed_.request.code_from_stdin,
+        .silent = typed_.output.quiet || (typed_.output.json && !typed_.output.verbose),
+        .verbose = typed_.output.verbose,
+        .color = typed_.output.color,
+        .record = targets_.any()};
   }
 
-  int detach(session::Client& client, const Json& request, const std::vector<int>& fds) const {
-    const auto begun = client.ask(request, fds);
+  int detach(session::Client& client, const protocol::CallRequest& request,
+             const std::vector<int>& fds) const {
+    if (const Status sent = client.send(request, fds); !sent) return tell(sent.error());
+    const auto begun = client.answer<protocol::CallBegun>();
     if (!begun) return tell(begun.error());
-    const auto call = session::member_or(*begun, "call", std::uint64_t{0});
-    if (call == 0) return tell(protocol::garbled().error());
+    const std::uint64_t call = begun->call;
     const Json json = session::headed({{"session", name_}, {"call", call}});
     if (record::print_answer(typed_.output.json ? dump(json) : std::to_string(call) + "\n"))
       return 0;
     // Nobody knows its number.
     if (auto again = session::Client::connect(host_, name_))
-      (void)again->ask(body_of(protocol::KillRequest{.call = call}));
+      (void)again->ask(protocol::KillRequest{.call = call});
     return exit_status::kCouldNot;
   }
 

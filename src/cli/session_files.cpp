@@ -5,27 +5,27 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <span>
 
+#include "base/event_loop.hpp"
 #include "base/progress.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "changes/json.hpp"
 #include "cli/answer.hpp"
 #include "cli/usage.hpp"
+#include "client/task.hpp"
 #include "protocol/requests.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
 #include "transfer/host.hpp"
-#include "worker/message.hpp"
 
 namespace sbx::cli {
 namespace {
-
-using session::member_or;
-using session::part;
 
 std::unexpected<Error> wrong_operands(const Invocation& typed, const char* needs) {
   return cli::usage("usage", fmt::format("\"sbx {}\" {}", typed.command, needs),
@@ -35,37 +35,47 @@ std::unexpected<Error> wrong_operands(const Invocation& typed, const char* needs
 /// A call that runs sbx's own code inside, with pipes between it and this process.
 class OwnCall {
  public:
-  static Result<OwnCall> begin(const host::Host& host, const std::string& session,
-                               std::vector<std::string> words, const std::string& title) {
-    OwnCall call(SBX_TRY(session::Client::connect(host, session)));
-    sys::Pipe in = SBX_TRY(sys::make_pipe());
-    sys::Pipe out = SBX_TRY(sys::make_pipe());
-    run::Request request;
-    request.id = run::make_run_id();
-    request.program.operands = {"sbx-inside"};
-    request.program.operands.insert(request.program.operands.end(), words.begin(), words.end());
-    Json message{{"op", "call"}, {"own", true}, {"title", title}};
-    session::put_binary(message, "request", worker::pack(request));
-    const int fds[] = {in.read.get(), out.write.get(), STDERR_FILENO};
-    SBX_TRY(call.client_.begin_call(message, fds));
-    call.to_ = std::move(in.write);
-    call.from_ = std::move(out.read);
+  static Result<std::unique_ptr<OwnCall>> begin(const host::Host& host, const std::string& session,
+                                                std::vector<std::string> words,
+                                                const std::string& title) {
+    const protocol::FilesRequest request{
+        .id = run::make_run_id(), .title = title, .words = std::move(words)};
+    std::unique_ptr<OwnCall> call(new OwnCall(SBX_TRY(session::Client::connect(host, session)),
+                                              request, SBX_TRY(EventLoop::make())));
+    SBX_TRY(call->begin());
     return call;
   }
 
   [[nodiscard]] int to() const { return to_.get(); }
   [[nodiscard]] int from() const { return from_.get(); }
   void close_to() { to_.reset(); }
-  /// The exit status. Errors: as Client.
+  /// The exit status. Errors: those of the call->
   [[nodiscard]] Result<int> end() {
     to_.reset();
     from_.reset();
-    return SBX_TRY(client_.end_call()).status;
+    return SBX_TRY(client::run_until(loop_, ended_)).status;
   }
 
  private:
-  explicit OwnCall(session::Client client) : client_(std::move(client)) {}
-  session::Client client_;
+  OwnCall(session::Client connection, const protocol::FilesRequest& request, EventLoop loop)
+      : loop_(std::move(loop)), files_(std::move(connection), request) {}
+
+  Status begin() {
+    sys::Pipe in = SBX_TRY(sys::make_pipe());
+    sys::Pipe out = SBX_TRY(sys::make_pipe());
+    const int fds[] = {in.read.get(), out.write.get(), STDERR_FILENO};
+    SBX_TRY(files_.attach(
+        loop_, {.ended = [this](auto ended) { ended_.emplace(std::move(ended)); }}, fds));
+    while (!files_.has_begun() && !ended_) SBX_TRY(loop_.run_once());
+    if (!files_.has_begun()) return fail(ended_->error());
+    to_ = std::move(in.write);
+    from_ = std::move(out.read);
+    return {};
+  }
+
+  EventLoop loop_;
+  std::optional<Result<protocol::CallEnded>> ended_;
+  client::Files files_;
   UniqueFd to_;
   UniqueFd from_;
 };
@@ -165,13 +175,13 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
     sources.pop_back();
   }
   std::vector<std::string> words = SBX_TRY(transfer::put_arguments(sources, target));
-  OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), "put"));
+  const auto call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), "put"));
   Progress progress(STDERR_FILENO, typed.output.quiet || typed.output.json);
-  const transfer::Sent sent = transfer::send_files(call.to(), sources, shown_by(progress));
+  const transfer::Sent sent = transfer::send_files(call->to(), sources, shown_by(progress));
   progress.clear();
-  call.close_to();
-  const auto report = transfer::read_report(call.from());
-  const int status = SBX_TRY(call.end());
+  call->close_to();
+  const auto report = transfer::read_report(call->from());
+  const int status = SBX_TRY(call->end());
   if (!report) {
     tell_left(sent.left, sent.more_left);
     return fail(report.error());
@@ -192,22 +202,20 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   if (paths.empty()) return wrong_operands(typed, "needs a path to copy");
   const std::string directory = typed.bring_out.directory.empty() ? "." : typed.bring_out.directory;
   session::Client asking = SBX_TRY(session::Client::connect(host, typed.operands.front()));
-  const Json facts = SBX_TRY(asking.ask(body_of(protocol::InfoRequest{})));
-  const workspace::OutLimits limits{
-      .max_bytes = member_or(part(facts, "outputs"), "max_bytes", std::uint64_t{0}),
-      .max_files = member_or(part(facts, "outputs"), "max_files", std::uint64_t{0}),
-      .max_depth = member_or(part(facts, "outputs"), "max_depth", std::uint64_t{0})};
+  const protocol::SessionFacts facts = SBX_TRY(asking.ask(protocol::InfoRequest{}));
+  const workspace::OutLimits limits{.max_bytes = facts.outputs.max_bytes,
+                                    .max_files = facts.outputs.max_files,
+                                    .max_depth = facts.outputs.max_depth};
   const workspace::OutDirectory target = SBX_TRY(workspace::prepare_target(directory));
   const std::string place = host.files->canonical(directory).value_or(directory);
   std::vector<std::string> words = SBX_TRY(transfer::get_arguments(paths, limits, place));
-  OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), "get"));
-  call.close_to();
+  const auto call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), "get"));
+  call->close_to();
   std::vector<std::string> policy_files;
-  for (const Json& each : part(facts, "policy_files"))
-    policy_files.push_back(
-        host.files->canonical(session::text_of(each)).value_or(session::text_of(each)));
+  for (const std::string& each : facts.policy_files)
+    policy_files.push_back(host.files->canonical(each).value_or(each));
   Progress progress(STDERR_FILENO, typed.output.quiet || typed.output.json);
-  auto got = transfer::receive_files(call.from(), target.get(),
+  auto got = transfer::receive_files(call->from(), target.get(),
                                      {.paths = paths,
                                       .limits = limits,
                                       .place = place,
@@ -215,7 +223,7 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
                                       .passed = shown_by(progress)});
   progress.clear();
   if (!got) return fail(std::move(got).error());
-  const int status = SBX_TRY(call.end());
+  const int status = SBX_TRY(call->end());
   const int told = tell_done(typed, {{"files", files_json(got->brought)}}, got->left,
                              got->more_left, names_inside(typed.operands.front()));
   if (told != kDone) return told;
@@ -231,10 +239,10 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
 
 Result<SessionListing> list_directory(const host::Host& host, const std::string& session,
                                       const std::string& path) {
-  OwnCall call = SBX_TRY(OwnCall::begin(host, session, transfer::ls_arguments(path), "ls"));
-  call.close_to();
-  SessionListing answer{.listing = SBX_TRY(transfer::read_listing(call.from()))};
-  answer.status = SBX_TRY(call.end());
+  const auto call = SBX_TRY(OwnCall::begin(host, session, transfer::ls_arguments(path), "ls"));
+  call->close_to();
+  SessionListing answer{.listing = SBX_TRY(transfer::read_listing(call->from()))};
+  answer.status = SBX_TRY(call->end());
   return answer;
 }
 

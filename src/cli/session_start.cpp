@@ -29,9 +29,6 @@
 namespace sbx::cli {
 namespace {
 
-using session::member_or;
-using session::part;
-
 constexpr std::string_view kExists = "session-exists";
 
 int tell(const Invocation& typed, const Error& error, int status) {
@@ -90,7 +87,8 @@ std::string difference(const policy::Policy& theirs, const policy::Policy& wante
 
 /// `run --session` with a policy other than that of the session that lives would run under less
 /// than was asked for.
-Status check_same_policy(const Invocation& start, const host::Host& host, const Json& facts) {
+Status check_same_policy(const Invocation& start, const host::Host& host,
+                         const protocol::SessionFacts& facts) {
   const auto named = host.environment.find("SBX_POLICY");
   const bool is_named = named != host.environment.end() && !named->second.empty();
   if (start.policies.empty() && start.sets.empty() && start.named.empty() &&
@@ -102,12 +100,10 @@ Status check_same_policy(const Invocation& start, const host::Host& host, const 
     overrides.insert(overrides.end(), list->begin(), list->end());
   const auto policy = policy::load(start.policies, overrides, settings.context);
   if (!policy) return fail(policy.error().front());
-  if (sha256_hex(policy::write_for_hash(*policy)) == member_or(part(facts, "policy"), "sha256", ""))
-    return {};
+  if (sha256_hex(policy::write_for_hash(*policy)) == facts.policy.sha256) return {};
   auto client = SBX_TRY(session::Client::connect(host, start.session));
-  const auto theirs = policy::parse_text(
-      session::binary_of(SBX_TRY(client.ask(body_of(protocol::PolicyRequest{}))), "text"), "",
-      settings.context);
+  const auto theirs =
+      policy::parse_text(SBX_TRY(client.ask(protocol::PolicyRequest{})).text, "", settings.context);
   std::vector<std::string> causes;
   if (!start.policies.empty()) causes.emplace_back("-p");
   if (is_named && start.policies.empty()) causes.emplace_back("SBX_POLICY");
@@ -122,27 +118,19 @@ Status check_same_policy(const Invocation& start, const host::Host& host, const 
 
 /// Relative paths, of the command and of the policy, mean the directory in which the session was
 /// started.
-Status check_same_directory(const host::Host& host, const Json& facts) {
-  const auto exact = [](const Json& names, const char* key) {
-    return member_or(names, (std::string(key) + "_b64").c_str(), member_or(names, key, ""));
-  };
-  Json here;
-  put_name(here, "started_in", host.working_directory);
-  if (!member_or(facts, "follows_caller", false) ||
-      exact(facts, "started_in") == exact(here, "started_in"))
-    return {};
-  const std::string started_in = member_or(facts, "started_in", "");
-  const std::string name = printable(member_or(facts, "name", ""));
+Status check_same_directory(const host::Host& host, const protocol::SessionFacts& facts) {
+  if (!facts.follows_caller || facts.started_in == host.working_directory) return {};
+  const std::string name = printable(facts.name);
   return usage("other-directory",
                fmt::format("the session \"{}\" runs in '{}', and this directory is '{}'", name,
-                           printable(started_in), printable(host.working_directory)),
+                           printable(facts.started_in), printable(host.working_directory)),
                fmt::format("cd there, or take another name; sbx session exec {} runs there from "
                            "anywhere",
                            name));
 }
 
 Status check_living(const Invocation& start, const host::Host& host, session::Client& client) {
-  const Json facts = SBX_TRY(client.ask(body_of(protocol::InfoRequest{})));
+  const protocol::SessionFacts facts = SBX_TRY(client.ask(protocol::InfoRequest{}));
   if (!start.request.inputs.empty())
     return usage("usage",
                  "--in copies files when a session starts, and \"" + start.session + "\" lives",
@@ -178,9 +166,8 @@ session::StartAnswer start_session(const Invocation& typed, const OwnProcess& pr
 namespace {
 
 /// What the caller should know of the sandbox, as `sbx run` says it.
-void tell_notes(const Json& facts) {
-  for (const Json& each : part(facts, "notes"))
-    write_stderr("sbx: " + printable(session::text_of(each)) + "\n");
+void tell_notes(const protocol::SessionFacts& facts) {
+  for (const std::string& each : facts.notes) write_stderr("sbx: " + printable(each) + "\n");
 }
 
 /// In the session of that name, which is started where it does not live. Several commands may do so
@@ -241,17 +228,15 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
   if (started.status != 0) return not_started(started);
   if (!typed.output.quiet && !typed.output.json) tell_notes(started.facts);
   if (typed.output.verbose)
-    for (const Json& each : part(started.facts, "degraded"))
-      write_stderr("sbx: weaker: " + printable(member_or(each, "what", "")) + ": " +
-                   printable(member_or(each, "why", "")) + "\n");
+    for (const protocol::WeakerFacts& each : started.facts.degraded)
+      write_stderr("sbx: weaker: " + printable(each.what) + ": " + printable(each.why) + "\n");
   if (typed.output.quiet) return 0;
-  const std::string text = typed.output.json ? dump(session::headed(started.facts))
-                                             : member_or(started.facts, "name", "") + "\n";
+  const std::string text =
+      typed.output.json ? dump(session::headed(started.facts)) : started.facts.name + "\n";
   if (record::print_answer(text)) return 0;
   // Nobody knows its name.
   if (const auto host = host::probe_caller())
-    if (auto client = session::Client::connect(*host, name))
-      (void)client->stop_and_wait(body_of(protocol::StopRequest{}));
+    if (auto client = session::Client::connect(*host, name)) (void)client->stop_and_wait();
   return exit_status::kCouldNot;
 }
 

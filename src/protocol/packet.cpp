@@ -86,10 +86,6 @@ ErrorFields fields_from(const Error& error) {
           .side = error.side};
 }
 
-Json error_json(const Error& error) {
-  return write_fields(fields_from(error));
-}
-
 Error error_of(ErrorFields fields) {
   if (fields.kind > static_cast<std::uint8_t>(ErrorKind::not_executable) || fields.code.empty())
     return {.kind = ErrorKind::internal, .code = "bad-message", .message = "the session failed"};

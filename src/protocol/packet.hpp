@@ -45,7 +45,6 @@ struct ErrorFields {
 SBX_FIELDS(ErrorFields, kind, code, message, hint, obstacle, side)
 [[nodiscard]] ErrorFields fields_from(const Error& error);
 [[nodiscard]] Error error_of(ErrorFields fields);
-[[nodiscard]] Json error_json(const Error& error);
 [[nodiscard]] Error error_from(const Json& json);
 [[nodiscard]] Status send(int socket, const Error& error);
 

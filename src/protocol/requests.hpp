@@ -264,9 +264,11 @@ struct BringOutRequest {
 };
 SBX_FIELDS(BringOutRequest, directory, collect, silent, color)
 
-using Request = std::variant<InfoRequest, PolicyRequest, StatsRequest, StopRequest, ExtendRequest,
-                             CallsRequest, LogsRequest, WaitRequest, KillRequest, ContextsRequest,
-                             InterruptRequest, RestartRequest>;
+using Request =
+    std::variant<InfoRequest, PolicyRequest, StatsRequest, StopRequest, ExtendRequest, CallsRequest,
+                 LogsRequest, WaitRequest, KillRequest, ContextsRequest, InterruptRequest,
+                 RestartRequest, CallRequest, FilesRequest, EvalRequest, InspectRequest,
+                 ChangesRequest, SnapshotRequest, KeepRequest, BringOutRequest>;
 
 /// Its client hears first that the work has begun.
 template <class Asked>

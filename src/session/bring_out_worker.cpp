@@ -9,6 +9,7 @@
 #include <charconv>
 #include <csignal>
 #include <utility>
+#include <variant>
 
 #include "base/random.hpp"
 #include "base/signals.hpp"
@@ -20,25 +21,10 @@
 #include "changes/patch.hpp"
 #include "changes/words.hpp"
 #include "protocol/packet.hpp"
-#include "session/json.hpp"
 #include "workspace/changes.hpp"
 
 namespace sbx::session {
 namespace {
-
-changes::BringOutOptions options_of(const Json& request) {
-  changes::BringOutOptions options;
-  options.diff = member_or(request, "diff", false);
-  options.yes = member_or(request, "yes", false);
-  options.keep = member_or(request, "keep", "");
-  options.directory = binary_of(request, "out");
-  for (const auto& [key, list] :
-       {std::pair("patterns", &options.patterns), std::pair("collect", &options.collect)})
-    if (const auto patterns = request.find(key); patterns != request.end())
-      for (const Json& each : *patterns)
-        if (each.is_string()) list->push_back(each.get<std::string>());
-  return options;
-}
 
 /// Wakes the calls however the work ends.
 class CallsFrozen {
@@ -54,20 +40,16 @@ class CallsFrozen {
   Status status_;
 };
 
-Json answer_of(const changes::BroughtOut& out, const Outcome& outcome) {
-  Json json{{"changes", changes::changes_json(outcome.changes)}};
-  if (outcome.changes_left_out > 0) json["changes_left_out"] = outcome.changes_left_out;
-  if (out.kept)
-    json["kept"] = {
-        {"name", out.kept->name}, {"changes", out.kept->count}, {"bytes", out.kept->bytes}};
-  if (out.applied) json["applied"] = changes::applied_json(*out.applied);
-  if (out.patch)
-    json["patch"] = {{"text", lossy_utf8(out.patch->text)},
-                     {"left", changes::left_json(out.patch->left)}};
-  json["incomplete"] = out.is_incomplete;
-  json["failures"] = out.has_failures;
-  json["signal"] = out.signal;
-  return json;
+protocol::BroughtOutAnswer answer_of(const changes::BroughtOut& out, const Outcome& outcome) {
+  protocol::BroughtOutAnswer answer{.changes = changes::changes_json(outcome.changes),
+                                    .incomplete = out.is_incomplete,
+                                    .failures = out.has_failures,
+                                    .signal = out.signal};
+  if (outcome.changes_left_out > 0) answer.changes_left_out.emplace(outcome.changes_left_out);
+  if (!out.kept) return answer;
+  answer.kept.emplace(protocol::KeptAnswer{
+      .name = out.kept->name, .changes = out.kept->count, .bytes = out.kept->bytes});
+  return answer;
 }
 
 Error not_layered() {
@@ -90,13 +72,8 @@ Error not_kept(Error error, const std::string& state_directory) {
   return error;
 }
 
-Paint paint_of(const Json& request, int descriptor) {
-  return paint_for(static_cast<Color>(std::clamp(member_or(request, "color", 0), 0, 2)),
-                   descriptor);
-}
-
 /// For `changes` and `diff`: nothing is changed.
-Result<Json> view(BringOutTask& state) {
+Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::ChangesRequest& asked) {
   workspace::Copy copy;
   workspace::ChangeSet changes;
   {
@@ -106,28 +83,30 @@ Result<Json> view(BringOutTask& state) {
     if (!copy.is_overlay) return fail(not_layered());
     changes = SBX_TRY(workspace::read_changes(copy));
   }
-  Json json{{"changes", changes::changes_json(changes.changes)}, {"left_out", changes.left_out}};
-  const std::string form = member_or(state.body, "view", "");
-  const auto texts = form == "diff" ? changes::Texts::shown : changes::Texts::left_out;
+  protocol::ChangesAnswer seen{.changes = changes::changes_json(changes.changes),
+                               .left_out = changes.left_out};
+  const auto texts =
+      asked.view == protocol::View::diff ? changes::Texts::shown : changes::Texts::left_out;
   const std::string rest = "sbx session changes --json " + state.name;
-  if (form == "patch") {
+  if (asked.view == protocol::View::patch) {
     const changes::Patch patch = changes::make_patch(copy, changes.changes);
-    put_binary(json, "text", patch.text);
-    json["left"] = changes::left_json(patch.left);
-  } else if (form != "json") {
-    put_binary(json, "text",
-               changes::tally_words(changes.changes) + "\n" +
-                   changes::listing_words(copy, changes, texts, paint_of(state.body, STDOUT_FILENO),
-                                          rest));
+    seen.text.emplace(patch.text);
+    seen.left.emplace();
+    for (const workspace::Left& each : patch.left)
+      seen.left->push_back({.path = each.path, .why = each.why});
+  } else if (asked.view != protocol::View::json) {
+    seen.text.emplace(
+        changes::tally_words(changes.changes) + "\n" +
+        changes::listing_words(copy, changes, texts, paint_for(asked.color, STDOUT_FILENO), rest));
   }
-  return json;
+  return seen;
 }
 
 /// Sets are kept below `state_directory`. The calls are stopped until this returns.
 Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
                                                         const changes::BringOutOptions& options,
                                                         const std::string& state_directory,
-                                                        bool silent) {
+                                                        bool silent, Color color) {
   if (options.directory.empty() && !workspace::has_overlay(state.held.plan()))
     return fail(not_layered());
   changes::BringOut work(options, state.held.policy(), state.held.plan(), state_directory);
@@ -141,7 +120,7 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
   SBX_TRY(Status(frozen.status()));
   *copy = SBX_TRY(state.held.copy());
   Outcome outcome;
-  const Status done = work.finish(outcome, state.id, silent, paint_of(state.body, STDERR_FILENO));
+  const Status done = work.finish(outcome, state.id, silent, paint_for(color, STDERR_FILENO));
   if (!done && !options.keep.empty()) return fail(not_kept(done.error(), state_directory));
   SBX_TRY(Status(done));
   return std::pair(work.take(), std::move(outcome));
@@ -160,20 +139,27 @@ void tell_collected(const BringOutTask& state, const changes::BringOutOptions& o
   write_stderr(changes::collected_words(done, patterns, options.directory));
 }
 
-Result<Json> bring_out(BringOutTask& state) {
-  const changes::BringOutOptions options = options_of(state.body);
-  const bool silent = member_or(state.body, "silent", false);
-  const bool beside = member_or(state.body, "beside", false);
+Result<protocol::BroughtOutAnswer> answer(BringOutTask& state, const protocol::KeepRequest& asked) {
+  const changes::BringOutOptions options{.keep = asked.set};
   const auto [out, outcome] =
-      SBX_TRY(keep_in(state, options, state.held.state_directory(), silent || beside));
-  if (beside && !silent) tell_collected(state, options, out);
+      SBX_TRY(keep_in(state, options, state.held.state_directory(), asked.silent, asked.color));
+  return answer_of(out, outcome);
+}
+
+Result<protocol::BroughtOutAnswer> answer(BringOutTask& state,
+                                          const protocol::BringOutRequest& asked) {
+  const changes::BringOutOptions options{.directory = asked.directory, .collect = asked.collect};
+  const auto [out, outcome] =
+      SBX_TRY(keep_in(state, options, state.held.state_directory(), true, asked.color));
+  if (!asked.silent) tell_collected(state, options, out);
   return answer_of(out, outcome);
 }
 
 /// For `apply`. A stopped process can be woken from inside, by a timer of its own for one, and a
 /// person takes time to answer. So what is shown and what is applied is a copy: the client asks and
 /// applies, while the calls go on.
-Result<Json> take_snapshot(BringOutTask& state) {
+Result<protocol::SnapshotAnswer> answer(BringOutTask& state,
+                                        const protocol::SnapshotRequest& /*asked*/) {
   sweep_snapshots(state.held.state_directory());
   ucred client{};
   socklen_t size = sizeof client;
@@ -182,15 +168,11 @@ Result<Json> take_snapshot(BringOutTask& state) {
   changes::BringOutOptions options;
   options.keep = std::to_string(client.pid) + "-" + random_hex();
   const std::string directory = snapshot_directory(state.held.state_directory());
-  const changes::BroughtOut out = SBX_TRY(keep_in(state, options, directory, true)).first;
-  Json json{{"snapshot", out.kept ? Json(out.kept->name) : Json(nullptr)}};
-  put_binary(json, "directory", directory);
-  return json;
-}
-
-Result<Json> do_task(BringOutTask& state) {
-  if (state.body.contains("view")) return view(state);
-  return member_or(state.body, "snapshot", false) ? take_snapshot(state) : bring_out(state);
+  const changes::BroughtOut out =
+      SBX_TRY(keep_in(state, options, directory, true, Color::never)).first;
+  protocol::SnapshotAnswer made{.directory = directory};
+  if (out.kept) made.snapshot = out.kept->name;
+  return made;
 }
 
 /// Whoever made it has ended, or nobody can tell.
@@ -223,12 +205,16 @@ void bring_out_and_answer(BringOutTask state) {
   // does without that.
   signals::take_defaults();
   // From here on the client passes signals on. Said by the session, it could come after the answer.
-  (void)protocol::send(state.client.get(), {{"pid", ::getpid()}});
+  (void)protocol::send(state.client.get(), protocol::ReaderBegun{});
   for (std::size_t fd = 0; fd < state.fds.size() && fd < 3; ++fd)
     (void)::dup2(state.fds[fd].get(), static_cast<int>(fd));
-  auto done = do_task(state);
-  (void)protocol::send(state.client.get(),
-                       done ? *done : Json{{"error", protocol::error_json(done.error())}});
+  std::visit(
+      [&](const auto& asked) {
+        const auto done = answer(state, asked);
+        (void)(done ? protocol::send(state.client.get(), *done)
+                    : protocol::send(state.client.get(), done.error()));
+      },
+      state.asked);
   ::_exit(0);  // without destructors: this process has a copy of the session's sandbox
 }
 

@@ -3,20 +3,24 @@
 #include <sys/types.h>
 
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "base/json.hpp"
 #include "base/unique_fd.hpp"
+#include "protocol/requests.hpp"
 #include "run/held_sandbox.hpp"
 
 namespace sbx::session {
+
+using ChangesTask = std::variant<protocol::ChangesRequest, protocol::SnapshotRequest,
+                                 protocol::KeepRequest, protocol::BringOutRequest>;
 
 /// What a process that reads the session's changes gets; it was forked from the session's.
 struct BringOutTask {
   run::HeldSandbox& held;
   std::string name;
   std::string id;
-  Json body;
+  ChangesTask asked;
   std::vector<UniqueFd> fds;  ///< the client's standard streams
   UniqueFd client;
   pid_t session;  ///< whose end ends this process

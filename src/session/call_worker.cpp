@@ -21,10 +21,8 @@
 #include "record/record.hpp"
 #include "record/words.hpp"
 #include "run/call.hpp"
-#include "session/json.hpp"
 #include "session/worker_process.hpp"
 #include "session/worker_protocol.hpp"
-#include "worker/message.hpp"
 
 namespace sbx::session {
 namespace {
@@ -50,7 +48,7 @@ class CallWorker {
   void run(int null) {
     request_.call = state_.name;
     request_.started_microseconds = sys::now_microseconds();
-    const bool silent = member_or(state_.body, "silent", false);
+    const bool silent = state_.asked.silent;
     if (state_.fds.size() > 3)
       request_.events = &events_.emplace(state_.fds[3].get(), request_.started_microseconds);
     run::Answer answer = run::call(state_.held, request_, ties(), {.silent = silent});
@@ -68,25 +66,19 @@ class CallWorker {
   }
 
  private:
-  [[nodiscard]] bool needs_record() const {
-    return !state_.client.valid() || member_or(state_.body, "record", false);
-  }
+  [[nodiscard]] bool needs_record() const { return !state_.client.valid() || state_.asked.record; }
 
-  [[nodiscard]] Paint paint() const {
-    const int color = member_or(state_.body, "color", 0);
-    return paint_for(static_cast<Color>(std::min(std::max(color, 0), 2)), STDERR_FILENO);
-  }
+  [[nodiscard]] Paint paint() const { return paint_for(state_.asked.color, STDERR_FILENO); }
 
   /// The client passes signals on from here on.
   void tell_client() {
     if (state_.client.valid() && !std::exchange(is_told_, true))
-      (void)protocol::send(state_.client.get(), {{"call", state_.name.number}});
+      (void)protocol::send(state_.client.get(), protocol::CallBegun{.call = state_.name.number});
   }
 
   void tell(const run::Answer& answer) const {
     if (!answer.errors.empty()) return write_stderr(record::findings_text(answer.errors, paint()));
-    write_stderr(record::outcome_words(*answer.plan, *answer.outcome,
-                                       member_or(state_.body, "verbose", false), paint(),
+    write_stderr(record::outcome_words(*answer.plan, *answer.outcome, state_.asked.verbose, paint(),
                                        &state_.held.plan().budgets));
   }
 
@@ -106,8 +98,8 @@ class CallWorker {
     (void)sys::send_message(state_.link.get(), std::as_bytes(std::span(&ended, 1)), fds);
     if (!state_.client.valid()) return;
     tell_client();
-    Json answer{{"status", status}};
-    if (!record.empty()) answer["record"] = record;
+    protocol::CallEnded answer{.status = status};
+    if (!record.empty()) answer.record.emplace(record);
     (void)protocol::send(state_.client.get(), answer);  // the client may be gone
   }
 
@@ -142,8 +134,10 @@ class CallWorker {
 
   /// The client passes its signals on, or has ended.
   void on_client(EventLoop& loop, supervise::Supervisor& supervisor) {
-    if (const auto packet = protocol::receive(state_.client.get())) {
-      const int signal = member_or(packet->body, "signal", 0);
+    if (auto packet = protocol::receive(state_.client.get())) {
+      const int signal = read_fields<protocol::SignalMessage>(std::move(packet->body))
+                             .value_or(protocol::SignalMessage{})
+                             .signal;
       // To the supervisor's signalfd, as if this process were the client.
       if (std::ranges::find(kForwarded, signal) != std::end(kForwarded)) (void)::raise(signal);
       return;
@@ -231,7 +225,7 @@ bool take_call(WorkerState& state) {
   if (!await_call(state.link.get(), descriptors)) return false;
   auto packet = protocol::receive(state.link.get());
   if (!packet) return false;
-  state.body = std::move(packet->body);
+  auto assignment = read_fields<Assignment>(std::move(packet->body));
   state.fds = std::move(packet->fds);
   for (auto [bit, place] : {std::pair(CallDescriptors::kImage, &state.image),
                             std::pair(CallDescriptors::kClient, &state.client)}) {
@@ -241,15 +235,15 @@ bool take_call(WorkerState& state) {
   }
   // Where memory ran out, the kernel may have killed the init that waits.
   if (!state.ahead.init.lives()) make_ahead(state);
-  state.name.number = member_or(state.body, "call", std::uint64_t{0});
-  auto request = worker::unpack(binary_of(state.body, "request"));
-  if (request && take_streams(state.fds)) {
-    state.request = std::move(*request);
-    return true;
-  }
-  if (!request && state.client.valid())
-    (void)protocol::send(state.client.get(), {{"error", protocol::error_json(request.error())}});
-  return false;  // a client that says what no sbx would
+  if (!assignment || !take_streams(state.fds)) return false;  // no sbx would say that
+  state.name.number = assignment->call;
+  state.asked = std::move(assignment->request);
+  state.request = {};
+  state.request.id = std::move(state.asked.id);
+  state.request.program = std::move(state.asked.program);
+  state.request.overrides = std::move(state.asked.overrides);
+  state.request.capture = state.asked.capture;
+  return true;
 }
 
 void forget_call(WorkerState& state) {

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "base/json.hpp"
 #include "base/unique_fd.hpp"
+#include "protocol/requests.hpp"
 #include "run/call.hpp"
 #include "run/held_sandbox.hpp"
 
@@ -17,9 +17,16 @@ struct WorkerState {
   run::CallName name;
   UniqueFd link;
   UniqueFd ask;
-  Json body{};  ///< what the client asks for
   std::unique_ptr<cgroup::Group> group{};
+  /// Only a context has this.
+  struct {
+    std::string name{};
+    std::string language{};
+    bool was_lost = false;  ///< what an earlier one of this name remembered
+    std::string lost_because{};
+  } context{};
   // Only a call has these:
+  protocol::CallRequest asked{};
   run::Request request{};  ///< the program and its options
   std::vector<UniqueFd>
       fds{};               ///< its standard streams, and one for events where the client wants them

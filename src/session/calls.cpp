@@ -13,20 +13,21 @@ constexpr std::size_t kMostMemory = std::size_t{64} << 20;  ///< of the logs of 
 
 }  // namespace
 
-Json facts_of(const Call& call) {
-  Json json{{"call", call.number},
-            {"background", call.is_background},
-            {"state", call.runs() ? "running" : "ended"},
-            {"command", call.command},
-            {"since", call.since},
-            {"pid", call.runs() ? Json(call.worker.pid) : Json(nullptr)},
-            {"exit_status", call.status ? Json(*call.status) : Json(nullptr)}};
+protocol::CallFacts facts_of(const Call& call) {
   const std::uint64_t until = call.runs() ? sys::now_microseconds() : call.ended_microseconds;
-  json["wall_ms"] = (until - call.began_microseconds) / 1000;
-  if (!call.is_background) return json;
-  json["stdout_bytes"] = call.out.written();
-  json["stderr_bytes"] = call.err.written();
-  return json;
+  protocol::CallFacts facts{
+      .call = call.number,
+      .background = call.is_background,
+      .state = call.runs() ? protocol::CallState::running : protocol::CallState::ended,
+      .command = call.command,
+      .since = call.since,
+      .exit_status = call.status,
+      .wall_ms = (until - call.began_microseconds) / 1000};
+  if (call.runs()) facts.pid = call.worker.pid;
+  if (!call.is_background) return facts;
+  facts.stdout_bytes.emplace(call.out.written());
+  facts.stderr_bytes.emplace(call.err.written());
+  return facts;
 }
 
 Call& Calls::add(std::uint64_t log_cap) {

@@ -11,8 +11,8 @@
 
 #include <sbx/outcome.hpp>
 
-#include "base/json.hpp"
 #include "base/unique_fd.hpp"
+#include "protocol/answers.hpp"
 #include "session/log.hpp"
 #include "session/worker.hpp"
 
@@ -63,7 +63,7 @@ struct Call {
 };
 
 /// For `calls` and `show`.
-[[nodiscard]] Json facts_of(const Call& call);
+[[nodiscard]] protocol::CallFacts facts_of(const Call& call);
 
 /// Calls by number: all that run, and the last ones that have ended.
 class Calls {

@@ -15,11 +15,6 @@
 /// A client's side of one request to a session.
 namespace sbx::session {
 
-struct CallAnswer {
-  int status = 0;      ///< as of `sbx run`
-  std::string record;  ///< where it was asked for
-};
-
 class Client {
  public:
   /// Takes a connected socket.
@@ -29,26 +24,31 @@ class Client {
   [[nodiscard]] static Result<Client> connect(const LiveSession& session);
 
   /// Errors: those of the session, host "session-gone".
-  [[nodiscard]] Result<Json> ask(const Json& request, std::span<const int> fds = {});
-  /// The same, and the session's process has ended when it returns: for `stop`.
-  [[nodiscard]] Status stop_and_wait(const Json& request);
-  /// The same where the answer must not take long. Errors: host "session-silent" too, after 2 s.
-  [[nodiscard]] Result<Json> ask_soon(const Json& request);
-  /// Starts a call and waits for its end. Signals to this process go to the call: it is cancelled
-  /// as a run is, or stopped and continued. `parent`: a pidfd of whoever started this process,
-  /// whose end cancels the call; -1: nobody's does. Errors: those of the session, host "call-lost"
-  /// (the call's worker was killed).
-  [[nodiscard]] Result<CallAnswer> call(const Json& request, std::span<const int> fds,
-                                        int parent = -1);
-  /// Both halves, for a client that feeds the call meanwhile. A signal that ends this process ends
-  /// the call.
-  [[nodiscard]] Status begin_call(const Json& request, std::span<const int> fds);
-  [[nodiscard]] Result<CallAnswer> end_call();
+  template <protocol::IsRequest Asked>
+  [[nodiscard]] Result<typename Asked::Answer> ask(const Asked& request,
+                                                   std::span<const int> fds = {}) {
+    SBX_TRY(send(request, fds));
+    return answer<typename Asked::Answer>();
+  }
+  /// Stops the session; its process has ended when this returns.
+  [[nodiscard]] Status stop_and_wait();
+  /// Like ask(), where the answer must not take long. Errors: host "session-silent" too, after 2 s.
+  template <protocol::IsRequest Asked>
+  [[nodiscard]] Result<typename Asked::Answer> ask_soon(const Asked& request) {
+    SBX_TRY(send(request));
+    SBX_TRY(await_answer());
+    return answer<typename Asked::Answer>();
+  }
   /// Sends a request that more than one packet answers; also what belongs to it and comes later.
-  [[nodiscard]] Status send(const Json& words, std::span<const int> fds = {});
   template <HasFields Said>
   [[nodiscard]] Status send(const Said& said, std::span<const int> fds = {}) {
     return protocol::send(socket_.get(), said, fds);
+  }
+  /// The next packet. Errors: those of the session, host "session-gone".
+  template <HasFields Answer>
+  [[nodiscard]] Result<Answer> answer() {
+    protocol::Packet packet = SBX_TRY(protocol::receive(socket_.get()));
+    return protocol::answer_from<Answer>(std::move(packet.body));
   }
   /// Readable when there is another one.
   [[nodiscard]] int fd() const { return socket_.get(); }
@@ -56,14 +56,9 @@ class Client {
   [[nodiscard]] bool has_more() const;
   /// The same, of a cell. Errors: those of the session too.
   [[nodiscard]] Result<std::variant<protocol::CellEvent, protocol::CellEnded>> next_of_cell();
-  /// Errors: as call().
+  /// Another packet. Errors: host "session-gone", "call-lost" (the process that did the work was
+  /// killed), internal "bad-message".
   [[nodiscard]] Result<Json> next();
-  /// The same with what else the session says where it answers with an error, which is then a
-  /// member "error".
-  [[nodiscard]] Result<Json> next_whole();
-  /// Like call(), for work whose answer is JSON instead of a record: reading changes.
-  [[nodiscard]] Result<Json> ask_worker(const Json& request, std::span<const int> fds,
-                                        int parent = -1);
   /// From here on nothing waits: what the session does not take is lost.
   void never_wait() const;
   /// From here on the kernel notes who sends each packet, SO_PASSCRED in unix(7).
@@ -72,7 +67,7 @@ class Client {
   [[nodiscard]] UniqueFd next_sender() const;
 
  private:
-  Result<Json> answer();
+  [[nodiscard]] Status await_answer() const;
   [[nodiscard]] Error silent() const;
   [[nodiscard]] Error blamed(const Error& error) const;
   [[nodiscard]] UniqueFd peer() const;

@@ -14,6 +14,7 @@
 #include <span>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "base/message.hpp"
 #include "base/signals.hpp"
@@ -25,7 +26,6 @@
 #include "session/driver_channel.hpp"
 #include "session/drivers.hpp"
 #include "session/inspection.hpp"
-#include "session/json.hpp"
 #include "session/open_cell.hpp"
 #include "session/worker_process.hpp"
 
@@ -55,9 +55,9 @@ class ContextWorker {
  public:
   explicit ContextWorker(WorkerState& state)
       : state_(state),
-        language_(member_or(state.body, "language", "")),
-        was_lost_(member_or(state.body, "lost", false)),
-        lost_because_(member_or(state.body, "lost_because", "")) {}
+        language_(state.context.language),
+        was_lost_(state.context.was_lost),
+        lost_because_(state.context.lost_because) {}
 
   void run() {
     const run::Answer answer = interpret();
@@ -215,15 +215,13 @@ class ContextWorker {
     if (message["event"] == "interrupted") return heard();
     if (phase_ == Phase::inspecting && questions_.front().take(message)) return inspected();
     if (!current_ || !current_->said) return;
-    switch (current_->said->take(message)) {
+    const CellAnswer::Said said = current_->said->take(message);
+    switch (said) {
       case CellAnswer::Said::result:
-        return current_->tell("result", current_->said->last(), position);
       case CellAnswer::Said::clear:
-        return current_->tell("clear", current_->said->last(), position);
       case CellAnswer::Said::place:
-        return current_->tell("place", current_->said->last(), position);
       case CellAnswer::Said::error:
-        return current_->tell("error", current_->said->last(), position);
+        return current_->tell(said, position);
       case CellAnswer::Said::done:
         return done(message.value("ended", Json()) == true);
       case CellAnswer::Said::garbled:
@@ -247,8 +245,13 @@ class ContextWorker {
   void accept() {
     auto packet = protocol::receive(state_.link.get());
     if (!packet) return;  // the session sees that it was too late
-    if (packet->body.contains("inspect")) return inspect(packet->body, std::move(packet->fds));
-    auto cell = OpenCell::receive(packet->body, std::move(packet->fds));
+    auto request = protocol::request_from(std::move(packet->body));
+    if (!request) return session_.note(Note::What::answered);
+    if (auto* const question = std::get_if<protocol::InspectRequest>(&*request))
+      return inspect(std::move(*question), std::move(packet->fds));
+    auto* const asked = std::get_if<protocol::EvalRequest>(&*request);
+    if (asked == nullptr) return session_.note(Note::What::answered);
+    auto cell = OpenCell::receive(std::move(*asked), std::move(packet->fds));
     if (!cell) return session_.note(Note::What::answered);
     name(*cell);
     if (loop_ == nullptr) return (void)queue_.push_back(std::move(*cell));
@@ -265,7 +268,7 @@ class ContextWorker {
 
   void name(OpenCell& cell) const {
     cell.record.name = state_.name;
-    cell.record.context = member_or(state_.body, "context", "");
+    cell.record.context = state_.context.name;
     cell.record.language = language_;
     cell.record.degraded = state_.held.plan().degraded;
     name_state(cell);
@@ -282,8 +285,8 @@ class ContextWorker {
 
   // --- questions about code that does not run
 
-  void inspect(const Json& request, std::vector<UniqueFd> fds) {
-    auto question = Inspection::receive(request, std::move(fds));
+  void inspect(protocol::InspectRequest request, std::vector<UniqueFd> fds) {
+    auto question = Inspection::receive(std::move(request), std::move(fds));
     if (!question) return session_.note(Note::What::answered);
     // A question does not wait for a cell or another question: its answer would come too late.
     if (ready_ && phase_ != Phase::idle) return answer_question(*question);
@@ -307,16 +310,14 @@ class ContextWorker {
   }
 
   void answer_question(Inspection& question) {
-    question.answer({{"language", language_},
-                     {"context", member_or(state_.body, "context", "")},
-                     {"count", count_}});
+    question.answer(language_, state_.context.name, count_);
     session_.note(Note::What::answered);
   }
 
   /// The client does without. The next cell goes ahead after the grace: if it is not answered
   /// either, its own end decides.
   void stop_inspecting() {
-    questions_.front().answer({{"language", language_}, {"count", count_}});
+    questions_.front().answer(language_, state_.context.name, count_);
     interrupt();
     deadline_ = loop_->after(kGrace, [this] { inspected(); });
   }
@@ -331,9 +332,12 @@ class ContextWorker {
   }
 
   void client_said(int client) {
-    const auto packet = protocol::receive(client);
+    auto packet = protocol::receive(client);
     if (!packet) loop_->forget(client);
-    const int signal = packet ? member_or(packet->body, "cancel", SIGINT) : SIGHUP;
+    const int signal = packet ? read_fields<protocol::CancelMessage>(std::move(packet->body))
+                                    .value_or(protocol::CancelMessage{.cancel = SIGINT})
+                                    .cancel
+                              : SIGHUP;
     CellEnd end{.how = How::cancelled, .signal = signal};
     if (!packet) end.detail = "its client has gone";
     if (current_ && current_->client() == client) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "session/json.hpp"
 #include "session/session_directory.hpp"
 
 namespace sbx::session {
@@ -11,16 +10,16 @@ namespace {
 
 constexpr std::size_t kMostLost = 64;
 
-const char* state_of(const Context& context) {
-  if (context.call == 0) return "lost";
-  if (!context.is_ready) return "starting";
-  return context.open > 0 ? "running" : "idle";
+protocol::ContextState state_of(const Context& context) {
+  using protocol::ContextState;
+  if (context.call == 0) return ContextState::lost;
+  if (!context.is_ready) return ContextState::starting;
+  return context.open > 0 ? ContextState::running : ContextState::idle;
 }
 
 }  // namespace
 
-Result<std::string> Contexts::name_of(const Json& request, const std::string& language) {
-  std::string name = member_or(request, "context", "");
+Result<std::string> Contexts::name_of(const std::string& name, const std::string& language) {
   if (name.empty()) return language;
   if (check_name(name)) return name;
   return fail(Error{.kind = ErrorKind::usage,
@@ -65,16 +64,18 @@ bool Contexts::is_busy() const {
   return std::ranges::any_of(all_, [](const auto& each) { return each.second.open > 0; });
 }
 
-Json Contexts::list() const {
-  Json list = Json::array();
-  for (const auto& [name, context] : all_)
-    list.push_back({{"context", name},
-                    {"language", context.language},
-                    {"state", state_of(context)},
-                    {"cells", context.cells},
-                    {"waiting", context.open > 0 ? context.open - 1 : 0},
-                    {"since", context.since},
-                    {"call", context.call != 0 ? Json(context.call) : Json(nullptr)}});
+std::vector<protocol::ContextFacts> Contexts::list() const {
+  std::vector<protocol::ContextFacts> list;
+  for (const auto& [name, context] : all_) {
+    protocol::ContextFacts& facts =
+        list.emplace_back(protocol::ContextFacts{.context = name,
+                                                 .language = context.language,
+                                                 .state = state_of(context),
+                                                 .cells = context.cells,
+                                                 .waiting = context.open > 0 ? context.open - 1 : 0,
+                                                 .since = context.since});
+    if (context.call != 0) facts.call = context.call;
+  }
   return list;
 }
 

@@ -5,12 +5,23 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "protocol/packet.hpp"
+#include "protocol/requests.hpp"
 
 namespace sbx::session {
+
+/// Who asks: the connection, and the descriptors that came with the request.
+struct Asker {
+  UniqueFd connection;
+  std::vector<UniqueFd> fds;
+};
+
+/// A request that waits.
+struct PendingRequest {
+  protocol::Request request;
+  Asker client;
+};
 
 /// An interpreter that keeps its state, as the session's process knows it.
 struct Context {
@@ -24,16 +35,15 @@ struct Context {
   std::string lost_because;  ///< in words; empty: unknown
   std::size_t open = 0;      ///< cells that are not answered
   std::uint64_t cells = 0;
-  std::vector<std::pair<protocol::Packet, UniqueFd>>
-      pending_cells;             ///< for the next one of this name
-  std::vector<UniqueFd> enders;  ///< hear of its end
+  std::vector<PendingRequest> pending_cells;  ///< for the next one of this name
+  std::vector<UniqueFd> enders;               ///< hear of its end
 };
 
 class Contexts {
  public:
   /// The name of the context of a request, of which it may give the language only. Errors: usage
   /// "bad-context-name".
-  [[nodiscard]] static Result<std::string> name_of(const Json& request,
+  [[nodiscard]] static Result<std::string> name_of(const std::string& name,
                                                    const std::string& language);
 
   [[nodiscard]] Context* find(const std::string& name);
@@ -47,7 +57,7 @@ class Contexts {
   [[nodiscard]] std::size_t living() const;
   [[nodiscard]] bool is_busy() const;
   [[nodiscard]] std::map<std::string, Context>& all() { return all_; }
-  [[nodiscard]] Json list() const;
+  [[nodiscard]] std::vector<protocol::ContextFacts> list() const;
 
  private:
   std::map<std::string, Context> all_;

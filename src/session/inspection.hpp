@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "protocol/requests.hpp"
 #include "session/drivers.hpp"
 
 namespace sbx::session {
@@ -15,21 +17,18 @@ namespace sbx::session {
 /// person's editor shows it: what can't be part of a line of text is left out.
 class Inspection {
  public:
-  /// `request`: "inspect" names the question, "completeness", "completion" or none (only the
-  /// context is meant), and "code" has the text up to the cursor. `fds`: the client's connection.
-  /// Errors: internal "bad-message".
-  [[nodiscard]] static Result<Inspection> receive(const Json& request, std::vector<UniqueFd> fds);
+  /// `fds`: the client's connection. Errors: internal "bad-message".
+  [[nodiscard]] static Result<Inspection> receive(protocol::InspectRequest request,
+                                                  std::vector<UniqueFd> fds);
   [[nodiscard]] bool is_for_driver() const {
-    return what_ == "completeness" || what_ == "completion";
+    return request_.question != protocol::Question::context;
   }
   /// The request to the driver.
   [[nodiscard]] std::string begin(const Driver& driver);
   /// False where the message is something else.
   [[nodiscard]] bool take(const Json& message);
-  /// Tells the client what is known, once: `facts` and, where the driver has answered, "status"
-  /// (complete, incomplete or invalid) and "indent", or "replaces" (the end of the code) and
-  /// "matches" (what can stand for it and begins with it).
-  void answer(Json facts);
+  /// Tells the client what is known, once.
+  void answer(const std::string& language, const std::string& context, std::uint64_t count);
   /// That there is no interpreter to ask.
   void answer(const Error& error);
 
@@ -38,10 +37,9 @@ class Inspection {
   void take_matches(const Json& message);
 
   UniqueFd client_;
-  std::string what_;
-  std::string code_;
+  protocol::InspectRequest request_;
   std::string nonce_;
-  Json said_ = Json::object();
+  protocol::InspectAnswer said_;
 };
 
 }  // namespace sbx::session

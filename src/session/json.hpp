@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <sbx/outcome.hpp>
-
+#include "base/fields.hpp"
 #include "base/json.hpp"
 
 /// Parts of messages, and what `sbx session` prints with --json.
@@ -50,19 +49,11 @@ const Json& part(const Json&& object, const char* key) = delete;
 /// The text of an element; empty where it is none.
 [[nodiscard]] std::string text_of(const Json& element);
 
-/// Bytes as they are.
-void put_binary(Json& object, const char* key, std::string_view bytes);
-/// Empty where there are none.
-[[nodiscard]] std::string binary_of(const Json& object, const char* key);
-
 /// An answer of schema "sbx.session/1" with these members.
 [[nodiscard]] Json headed(const Json& body);
-
-/// What a call's record needs of the denials of the session's network.
-[[nodiscard]] Json denials_to_json(const std::vector<Denial>& denials);
-[[nodiscard]] std::vector<Denial> denials_from(const Json& list);
-/// The destinations that it could not reach.
-[[nodiscard]] Json failures_to_json(const std::vector<NetworkFailure>& failures);
-[[nodiscard]] std::vector<NetworkFailure> failures_from(const Json& list);
+template <HasFields Facts>
+[[nodiscard]] Json headed(const Facts& facts) {
+  return headed(write_fields(facts, Form::document));
+}
 
 }  // namespace sbx::session

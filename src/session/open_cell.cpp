@@ -8,8 +8,6 @@
 #include "base/text.hpp"
 #include "policy/load.hpp"
 #include "protocol/packet.hpp"
-#include "session/json.hpp"
-#include "worker/message.hpp"
 
 namespace sbx::session {
 namespace {
@@ -19,15 +17,13 @@ constexpr timeval kTakesWithin{.tv_sec = 2, .tv_usec = 0};
 
 }  // namespace
 
-Result<OpenCell> OpenCell::receive(const Json& request, std::vector<UniqueFd> fds) {
+Result<OpenCell> OpenCell::receive(protocol::EvalRequest request, std::vector<UniqueFd> fds) {
   if (fds.size() != 3)
     return fail(Error{.kind = ErrorKind::internal,
                       .code = "bad-message",
                       .message = "a cell came without its descriptors"});
   OpenCell cell;
-  cell.request_ = SBX_TRY(worker::unpack(binary_of(request, "request")));
-  if (!cell.request_.program.code) cell.request_.program.code = "";
-  cell.follows_ = member_or(request, "follow", false);
+  cell.request_ = std::move(request);
   cell.client_ = std::move(fds[0]);
   cell.out_ = std::move(fds[1]);
   cell.err_ = std::move(fds[2]);
@@ -74,26 +70,35 @@ bool OpenCell::decide(record::CellEnd end) {
   return true;
 }
 
-void OpenCell::tell(const char* event, const Json& what, const run::OutputPosition& after) {
-  if (!follows_ || what.is_null()) return;
-  const Json words{
-      {"event", event}, {"what", what}, {"after_out", after.out}, {"after_err", after.err}};
-  follows_ = protocol::send(client(), words).has_value();
+void OpenCell::tell(CellAnswer::Said what, const run::OutputPosition& after) {
+  if (!request_.follow || !said || said->last().is_null()) return;
+  protocol::CellEvent event{.after_out = after.out, .after_err = after.err};
+  const auto is_read = [&]<class Part>(IfAny<Part>& part) {
+    auto read = read_fields<Part>(said->last());
+    if (read) part.emplace(std::move(*read));
+    return part.has_value();
+  };
+  const bool is_told = what == CellAnswer::Said::result  ? is_read(event.result)
+                       : what == CellAnswer::Said::clear ? is_read(event.clear)
+                       : what == CellAnswer::Said::place ? is_read(event.place)
+                                                         : is_read(event.failure);
+  if (is_told) request_.follow = protocol::send(client(), event).has_value();
 }
 
 void OpenCell::answer() {
   if (said) record.answer = said->json();
   if (began_microseconds > 0)
     record.wall_ms = (sys::now_microseconds() - began_microseconds) / 1000;
-  (void)protocol::send(
-      client(), {{"cell", record::cell_json(record)}, {"status", record::exit_status_of(record)}});
+  (void)protocol::send(client(), protocol::CellEnded{.cell = record::cell_json(record),
+                                                     .status = record::exit_status_of(record)});
 }
 
 void OpenCell::answer(const Error& error) {
   record.end = {.how = record::CellEnd::How::setup_failed};
-  (void)protocol::send(client(), {{"cell", record::cell_json(record, error)},
-                                  {"error", protocol::error_json(error)},
-                                  {"status", sbx::exit_status_of(error)}});
+  protocol::CellEnded ended{.cell = record::cell_json(record, error),
+                            .status = sbx::exit_status_of(error)};
+  ended.failure.emplace(protocol::fields_from(error));
+  (void)protocol::send(client(), ended);
 }
 
 }  // namespace sbx::session

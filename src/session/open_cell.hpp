@@ -8,9 +8,9 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "protocol/requests.hpp"
 #include "record/cell.hpp"
 #include "run/cell_output.hpp"
-#include "run/launch.hpp"
 #include "session/cell_answer.hpp"
 #include "session/drivers.hpp"
 
@@ -19,12 +19,13 @@ namespace sbx::session {
 /// A cell in the worker of its context: from the client's request to the record.
 class OpenCell {
  public:
-  /// `request`: what the request says. `fds`: the request, the client's connection, and its
-  /// standard output and error. Errors: internal "bad-message".
-  [[nodiscard]] static Result<OpenCell> receive(const Json& request, std::vector<UniqueFd> fds);
+  /// `fds`: the client's connection, and its standard output and error. Errors: internal
+  /// "bad-message".
+  [[nodiscard]] static Result<OpenCell> receive(protocol::EvalRequest request,
+                                                std::vector<UniqueFd> fds);
 
   [[nodiscard]] int client() const { return client_.get(); }
-  [[nodiscard]] const std::string& code() const { return *request_.program.code; }
+  [[nodiscard]] const std::string& code() const { return request_.code; }
   /// What its options leave of the session's policy. Errors: policy (they widen it).
   Status narrow(const policy::Policy& policy, const std::string& session);
   [[nodiscard]] Milliseconds wall_time() const { return record.policy->limits.wall_time.value; }
@@ -38,7 +39,7 @@ class OpenCell {
   [[nodiscard]] bool is_decided() const { return decided_; }
   /// Passes on what the driver has just said, for a client that follows: it comes after so many
   /// bytes of stdout and stderr.
-  void tell(const char* event, const Json& what, const run::OutputPosition& after);
+  void tell(CellAnswer::Said what, const run::OutputPosition& after);
   /// The last word to the client.
   void answer();
   void answer(const Error& error);
@@ -53,8 +54,7 @@ class OpenCell {
   UniqueFd client_;
   UniqueFd out_;
   UniqueFd err_;
-  run::Request request_;
-  bool follows_ = false;
+  protocol::EvalRequest request_;
   bool decided_ = false;
 };
 

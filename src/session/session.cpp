@@ -37,6 +37,15 @@ std::uint64_t in_microseconds(Milliseconds time) {
   return static_cast<std::uint64_t>(microseconds(time).count());
 }
 
+/// So many microseconds from now. To the nearest second: cut off, the same moment would be another
+/// second each time.
+std::int64_t seconds_since_epoch(std::uint64_t ahead) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  constexpr std::int64_t kHalf = 500'000;
+  return now.tv_sec + (now.tv_nsec / 1000 + static_cast<std::int64_t>(ahead) + kHalf) / 1'000'000;
+}
+
 }  // namespace
 
 Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop)
@@ -91,62 +100,70 @@ void Session::run() {
   {
     const SessionDirectory removed = std::move(directory_);
   }
-  for (const UniqueFd& each : stoppers_) (void)protocol::send(each.get(), {{"stopped", true}});
+  for (const UniqueFd& each : stoppers_) (void)protocol::send(each.get(), protocol::DoneAnswer{});
 }
 
-Json Session::info() const {
+protocol::SessionFacts Session::info() const {
   const policy::Policy& policy = held_->policy();
-  Json json{{"name", directory_.name()},
-            {"id", id_},
-            {"pid", ::getpid()},
-            {"sbx", SBX_VERSION},
-            {"policy",
-             {{"name", lossy_utf8(policy.name.value)},
-              {"source", lossy_utf8(policy.source)},
-              {"sha256", sha256_hex(policy::write_for_hash(policy))}}},
-            {"started", started_},
-            {"calls_running", calls_.running()},
-            {"contexts", contexts_.living()}};
-  put_name(json, "directory", held_->plan().working_directory);
-  put_name(json, "started_in", held_->host().working_directory);
   const std::string mode =
       policy::value_toml(*policy::find_key("filesystem.workspace.mode"), policy);
   // Not what the policy wants where the caller's directory can't be used: plan.notes says so.
   const bool is_empty =
       workspace::has_copy(held_->plan()) && !workspace::has_overlay(held_->plan());
-  json["workspace"] = is_empty ? "empty" : mode.substr(1, mode.size() - 2);  // without quotes
   const std::string& source = policy.filesystem.workspace.source.value;
-  json["follows_caller"] = mode == "\"empty\"" || !source.starts_with('/');
-  json["limits"] = record::limits_json(held_->plan());
-  const std::uint64_t now = sys::now_microseconds();
-  json["expires"] =
-      ::time(nullptr) + static_cast<std::int64_t>((std::max(ends_at_, now) - now) / 1'000'000);
-  json["idle_ms"] = policy.session.idle.value.count();
   const policy::Outputs& outputs = policy.filesystem.outputs;
-  json["outputs"] = {{"max_bytes", outputs.max_bytes.value.count},
-                     {"max_files", outputs.max_files.value},
-                     {"max_depth", outputs.max_depth.value}};
-  json["policy_files"] = Json::array();
-  for (const std::string& file : policy.files) json["policy_files"].push_back(lossy_utf8(file));
-  json["notes"] = Json::array();
-  for (const std::string& note : held_->plan().notes) json["notes"].push_back(lossy_utf8(note));
-  Json degraded = Json::array();
-  for (const Degraded& each : held_->plan().degraded)
-    degraded.push_back(
-        {{"what", each.what()},
-         {"why", lossy_utf8(each.why)},
-         {"instead", each.instead.empty() ? Json(nullptr) : Json(lossy_utf8(each.instead))}});
-  json["degraded"] = std::move(degraded);
-  return json;
+  const std::uint64_t now = sys::now_microseconds();
+  protocol::SessionFacts facts{
+      .name = directory_.name(),
+      .id = id_,
+      .pid = ::getpid(),
+      .sbx = SBX_VERSION,
+      .policy = {.name = policy.name.value,
+                 .source = policy.source,
+                 .sha256 = sha256_hex(policy::write_for_hash(policy))},
+      .started = started_,
+      .calls_running = calls_.running(),
+      .contexts = contexts_.living(),
+      .directory = held_->plan().working_directory,
+      .started_in = held_->host().working_directory,
+      .workspace = is_empty ? "empty" : mode.substr(1, mode.size() - 2),  // without quotes
+      .follows_caller = mode == "\"empty\"" || !source.starts_with('/'),
+      .limits = read_fields<protocol::LimitFacts>(record::limits_json(held_->plan()))
+                    .value_or(protocol::LimitFacts{}),
+      .expires = seconds_since_epoch(std::max(ends_at_, now) - now),
+      .idle_ms = policy.session.idle.value.count(),
+      .outputs = {.max_bytes = outputs.max_bytes.value.count,
+                  .max_files = outputs.max_files.value,
+                  .max_depth = outputs.max_depth.value},
+      .policy_files = policy.files,
+      .notes = held_->plan().notes};
+  for (const Degraded& each : held_->plan().degraded) {
+    protocol::WeakerFacts weaker{.what = each.what(), .why = each.why};
+    if (!each.instead.empty()) weaker.instead = each.instead;
+    facts.degraded.push_back(std::move(weaker));
+  }
+  return facts;
 }
 
 // ---- the workspace ----
 
-void Session::bring_out(protocol::Packet packet, UniqueFd connection) {
-  if (reader_.valid()) {
-    pending_requests_.emplace_back(std::move(packet), std::move(connection));
-    return;
-  }
+void Session::answer(const protocol::ChangesRequest& request, Asker client) {
+  bring_out(request, std::move(client));
+}
+
+void Session::answer(const protocol::SnapshotRequest& request, Asker client) {
+  bring_out(request, std::move(client));
+}
+
+void Session::answer(const protocol::KeepRequest& request, Asker client) {
+  bring_out(request, std::move(client));
+}
+
+void Session::answer(const protocol::BringOutRequest& request, Asker client) {
+  bring_out(request, std::move(client));
+}
+
+void Session::bring_out(ChangesTask task, Asker client) {
   const pid_t session = ::getpid();
   auto reader = process::fork([&]() -> int {
     socket_.reset();
@@ -154,12 +171,12 @@ void Session::bring_out(protocol::Packet packet, UniqueFd connection) {
     bring_out_and_answer({.held = *held_,
                           .name = directory_.name(),
                           .id = id_,
-                          .body = std::move(packet.body),
-                          .fds = std::move(packet.fds),
-                          .client = std::move(connection),
+                          .asked = std::move(task),
+                          .fds = std::move(client.fds),
+                          .client = std::move(client.connection),
                           .session = session});
   });
-  if (!reader) return refuse(connection.get(), reader.error());
+  if (!reader) return refuse(client.connection.get(), reader.error());
   reader_ = std::move(reader->process);
   (void)loop_.watch(reader_.get(), EPOLLIN, [this](std::uint32_t) { reader_ended(); });
 }
@@ -170,8 +187,8 @@ void Session::reader_ended() {
   reader_.reset();
   if (!exited) held_->continue_calls();  // killed, it woke nobody
   note_use();
-  for (auto& [packet, client] : std::exchange(pending_requests_, {}))
-    handle(std::move(packet), std::move(client));
+  for (auto& [request, client] : std::exchange(pending_requests_, {}))
+    handle(std::move(request), std::move(client));
   if (stops_) end_when_calls_have();
 }
 

@@ -14,6 +14,7 @@
 #include "protocol/packet.hpp"
 #include "protocol/requests.hpp"
 #include "run/held_sandbox.hpp"
+#include "session/bring_out_worker.hpp"
 #include "session/call_worker.hpp"
 #include "session/calls.hpp"
 #include "session/contexts.hpp"
@@ -31,7 +32,7 @@ class Session {
   /// `owner`: a pidfd; the session stops when that process ends. Invalid: it has no owner.
   Status begin(UniqueFd owner);
   void run();
-  [[nodiscard]] Json info() const;
+  [[nodiscard]] protocol::SessionFacts info() const;
 
  private:
   void accept_all();
@@ -39,9 +40,10 @@ class Session {
   void drop_oldest();
   void turn_one_away();
   void serve(int connection);
-  void handle(protocol::Packet packet, UniqueFd connection);
+  void handle(protocol::Request request, Asker client);
   static void refuse(int connection, const Error& error);
-  void call(protocol::Packet packet, UniqueFd connection);
+  void answer(protocol::CallRequest request, Asker client);
+  void answer(protocol::FilesRequest request, Asker client);
   void answer(const protocol::InfoRequest& request, UniqueFd connection);
   void answer(const protocol::PolicyRequest& request, UniqueFd connection);
   void answer(const protocol::StatsRequest& request, UniqueFd connection);
@@ -53,10 +55,14 @@ class Session {
   [[nodiscard]] Call* named_call(std::uint64_t number, int connection);
 
   // Contexts: session_cells.cpp
-  void eval(protocol::Packet packet, UniqueFd connection);
-  [[nodiscard]] Result<Context*> context_for(const Json& request);
+  void answer(protocol::EvalRequest request, Asker client);
+  void answer(protocol::InspectRequest request, Asker client);
+  template <class Asked>
+  void ask_context(Asked request, Asker client);
+  [[nodiscard]] Result<Context*> context_for(const std::string& name, std::string language);
   Status start_context(Context& context);
-  void pass_on(Context& context, protocol::Packet packet, UniqueFd connection);
+  template <class Asked>
+  void pass_on(Context& context, Asked request, Asker client);
   void hear_of_context(const Call& call, Note::What what);
   void context_ended(const Call& call);
   [[nodiscard]] Context* named_context(const std::string& name, int connection);
@@ -67,10 +73,12 @@ class Session {
   void answer(const protocol::RestartRequest& request, UniqueFd connection);
 
   // Calls: session_calls.cpp
-  /// Takes fds and connection only where it succeeds.
-  Status start_call(Json request, std::vector<UniqueFd>& fds, UniqueFd& connection);
+  /// `own_title`: names code of sbx's own, which the call runs; empty: it runs a program. Takes the
+  /// client only where it succeeds.
+  Status start_call(protocol::CallRequest request, const std::string& own_title, Asker& client);
+  void begin_call(protocol::CallRequest request, const std::string& own_title, Asker client);
   [[nodiscard]] Status check_cpu_is_left() const;
-  Status give_to_worker(Call& call, const Json& request, const std::vector<UniqueFd>& fds,
+  Status give_to_worker(Call& call, const Assignment& assignment, const std::vector<UniqueFd>& fds,
                         int image, int client);
   [[nodiscard]] Result<int> image();
   Status log_output(Call& call, std::vector<UniqueFd>& fds, bool keeps_stdin);
@@ -78,7 +86,7 @@ class Session {
   bool on_worker_message(Call& call);
   void answer_question(Call& call);
   /// Which call or context has most processes, as ToSession::most_processes() reads it.
-  [[nodiscard]] Json most_processes();
+  [[nodiscard]] run::MostProcesses most_processes();
   /// The network's refusals: all that run share it. A call's own denials are in its worker.
   void refused(const Denial& denial, std::uint64_t count, const network::ProcessName& process_name);
   /// Allowed attempts of the network that led nowhere, so far.
@@ -91,7 +99,8 @@ class Session {
   void settle(Call& call);
   void answer_follower(const Call& call, Follower client);
   void answer_followers(Call& call);
-  [[nodiscard]] static Json log_of(const Call& call, std::uint64_t out, std::uint64_t err);
+  [[nodiscard]] static protocol::LogAnswer log_of(const Call& call, std::uint64_t out,
+                                                  std::uint64_t err);
   static void answer_waiter(const Call& call, int connection);
 
   // Workers: session_workers.cpp
@@ -106,7 +115,11 @@ class Session {
   void sweep_groups();
 
   // The workspace, budgets, and the end: session.cpp
-  void bring_out(protocol::Packet packet, UniqueFd connection);
+  void answer(const protocol::ChangesRequest& request, Asker client);
+  void answer(const protocol::SnapshotRequest& request, Asker client);
+  void answer(const protocol::KeepRequest& request, Asker client);
+  void answer(const protocol::BringOutRequest& request, Asker client);
+  void bring_out(ChangesTask task, Asker client);
   void reader_ended();
   void spent(Budget budget);
   void spend_memory();
@@ -139,9 +152,8 @@ class Session {
   std::vector<Worker> waiting_;  ///< for a call
   std::vector<Worker> leaving_;  ///< not reaped yet
   EventLoop::TimerId worker_timer_ = EventLoop::kNoTimer;
-  std::vector<std::pair<protocol::Packet, UniqueFd>>
-      pending_requests_;  ///< what came while changes are read
-  UniqueFd reader_;       ///< pidfd of the process that reads changes while the calls are stopped
+  std::vector<PendingRequest> pending_requests_;  ///< what came while changes are read
+  UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
   std::vector<UniqueFd> stoppers_;  ///< hear of the end
   std::uint64_t last_use_ = 0;
   std::uint64_t ends_at_ = 0;

@@ -14,11 +14,9 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "session/call_worker.hpp"
-#include "session/json.hpp"
 #include "session/self_image.hpp"
 #include "session/session.hpp"
 #include "session/worker_protocol.hpp"
-#include "worker/message.hpp"
 
 namespace sbx::session {
 namespace {
@@ -95,23 +93,24 @@ Status Session::log_output(Call& call, std::vector<UniqueFd>& fds, bool keeps_st
   return {};
 }
 
-Status Session::start_call(Json request, std::vector<UniqueFd>& fds, UniqueFd& connection) {
+Status Session::start_call(protocol::CallRequest request, const std::string& own_title,
+                           Asker& client) {
   const policy::Session& limits = held_->policy().session;
   if (calls_.running() >= limits.calls.value)
     return fail(too_many_calls(limits.calls.value, limits.calls.origin, directory_.name()));
   SBX_TRY(check_cpu_is_left());
-  const bool own = member_or(request, "own", false);
-  const int own_program = own ? SBX_TRY(image()) : -1;
+  constexpr mode_t kMostUmask = 0777;
+  if (request.program.umask.value_or(0) > kMostUmask) return protocol::garbled();
+  const int own_program = own_title.empty() ? -1 : SBX_TRY(image());
   Call& call = calls_.add(limits.log.value.count);
-  call.is_background = member_or(request, "background", false);
+  call.is_background = request.background;
   call.since = ::time(nullptr);
   call.began_microseconds = sys::now_microseconds();
-  request["call"] = call.number;
+  const Assignment assignment{.call = call.number, .request = std::move(request)};
   const auto begin = [&]() -> Status {
-    if (call.is_background)
-      SBX_TRY(log_output(call, fds, member_or(request, "reads_stdin", false)));
-    SBX_TRY(give_to_worker(call, request, fds, own_program,
-                           call.is_background ? -1 : connection.get()));
+    if (call.is_background) SBX_TRY(log_output(call, client.fds, assignment.request.reads_stdin));
+    SBX_TRY(give_to_worker(call, assignment, client.fds, own_program,
+                           call.is_background ? -1 : client.connection.get()));
     return watch(call);
   };
   if (const Status begun = begin(); !begun) {
@@ -121,18 +120,16 @@ Status Session::start_call(Json request, std::vector<UniqueFd>& fds, UniqueFd& c
   // A foreground call's client hears that from the worker, so that its answers can't overtake each
   // other.
   if (call.is_background)
-    (void)protocol::send(connection.get(), {{"call", call.number}, {"pid", call.worker.pid}});
-  fds.clear();
-  connection.reset();
+    (void)protocol::send(client.connection.get(), protocol::CallBegun{.call = call.number});
+  client = {};
   // What lists show is made while the worker works.
-  const auto asked = worker::unpack(binary_of(request, "request"));
-  call.command = own || !asked ? member_or(request, "title", "files") : line_of(asked->program);
+  call.command = own_title.empty() ? line_of(assignment.request.program) : own_title;
   return {};
 }
 
 /// To one that waits, else to a new one.
-Status Session::give_to_worker(Call& call, const Json& request, const std::vector<UniqueFd>& fds,
-                               int image, int client) {
+Status Session::give_to_worker(Call& call, const Assignment& assignment,
+                               const std::vector<UniqueFd>& fds, int image, int client) {
   std::vector<int> sent;
   for (const UniqueFd& each : fds) sent.push_back(each.get());
   Note note{Note::What::call, 0};
@@ -150,7 +147,7 @@ Status Session::give_to_worker(Call& call, const Json& request, const std::vecto
                       : take_waiting();
     const int link = call.worker.link.get();
     if (::send(link, &note, sizeof note, MSG_NOSIGNAL) == sizeof note) {
-      const Status handed = protocol::send(link, request, sent);
+      const Status handed = protocol::send(link, assignment, sent);
       if (handed) return {};
       if (handed.error().code != "session-gone") {  // the worker waits for it, and may not get it
         dismiss(std::move(call.worker));
@@ -210,10 +207,10 @@ void Session::answer_question(Call& call) {
   }
   if (question.what == Question::What::trouble) {
     std::vector<NetworkFailure> now = failures();
-    (void)protocol::send(call.worker.ask.get(),
-                         {{"refused", denials_to_json(call.refused)},
-                          {"failed", failures_to_json(new_failures(call.failed_before, now))}});
-    call.refused.clear();  // a context asks after each cell
+    const run::NetworkTrouble trouble{
+        .refused = std::exchange(call.refused, {}),  // a context asks after each cell
+        .failed = new_failures(call.failed_before, now)};
+    (void)protocol::send(call.worker.ask.get(), trouble);
     // What failed meanwhile is of a call that did something: a context that waits has no part in
     // it.
     for (const auto& [number, other] : calls_.all())
@@ -229,7 +226,7 @@ void Session::answer_question(Call& call) {
   (void)::send(call.worker.ask.get(), &question, sizeof question, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-Json Session::most_processes() {
+run::MostProcesses Session::most_processes() {
   const Call* most = nullptr;
   std::uint64_t count = 0;
   for (const auto& [number, call] : calls_.all()) {
@@ -238,14 +235,14 @@ Json Session::most_processes() {
     most = call.get();
     count = tasks;
   }
-  if (most == nullptr) return Json::object();
+  if (most == nullptr) return {};
   const Context* const context = most->is_context ? contexts_.of_call(most->number) : nullptr;
   const std::string number = std::to_string(most->number);
-  return {
-      {"who", context != nullptr ? "context " + context->name : "call " + number},
-      {"cure", context != nullptr ? "sbx session restart " + directory_.name() + " " + context->name
-                                  : "sbx session kill " + directory_.name() + " " + number},
-      {"count", count}};
+  return {.who = context != nullptr ? "context " + context->name : "call " + number,
+          .cure = context != nullptr
+                      ? "sbx session restart " + directory_.name() + " " + context->name
+                      : "sbx session kill " + directory_.name() + " " + number,
+          .count = count};
 }
 
 /// A context that waits for a cell does not.

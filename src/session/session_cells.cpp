@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include <concepts>
 #include <span>
 
 #include "base/message.hpp"
@@ -12,7 +13,6 @@
 #include "base/text.hpp"
 #include "session/context_worker.hpp"
 #include "session/drivers.hpp"
-#include "session/json.hpp"
 #include "session/session.hpp"
 #include "session/worker_protocol.hpp"
 
@@ -56,36 +56,40 @@ Error no_context(const std::string& name, const std::string& session) {
 
 }  // namespace
 
-void Session::eval(protocol::Packet packet, UniqueFd connection) {
-  if (reader_.valid()) {
-    pending_requests_.emplace_back(std::move(packet), std::move(connection));
-    return;
-  }
-  const auto context = context_for(packet.body);
-  if (!context) return refuse(connection.get(), context.error());
-  if ((*context)->open >= kMostOpen) return refuse(connection.get(), too_busy(**context));
+void Session::answer(protocol::EvalRequest request, Asker client) {
+  ask_context(std::move(request), std::move(client));
+}
+
+void Session::answer(protocol::InspectRequest request, Asker client) {
+  ask_context(std::move(request), std::move(client));
+}
+
+template <class Asked>
+void Session::ask_context(Asked request, Asker client) {
+  const auto context = context_for(request.context, request.language);
+  const int connection = client.connection.get();
+  if (!context) return refuse(connection, context.error());
+  if ((*context)->open >= kMostOpen) return refuse(connection, too_busy(**context));
   if ((*context)->ends)
-    return (void)(*context)->pending_cells.emplace_back(std::move(packet), std::move(connection));
+    return (void)(*context)->pending_cells.emplace_back(std::move(request), std::move(client));
   if ((*context)->call == 0) {
     held_->resume();
     if (const Status begun = start_context(**context); !begun) {
-      refuse(connection.get(), begun.error());
+      refuse(connection, begun.error());
       if (!(*context)->was_lost) contexts_.forget((*context)->name);
       return rest_between_calls();
     }
   }
-  pass_on(**context, std::move(packet), std::move(connection));
+  pass_on(**context, std::move(request), std::move(client));
 }
 
 /// The context that is meant, which may not live yet.
-Result<Context*> Session::context_for(const Json& request) {
-  std::string language = member_or(request, "language", "");
-  if (Context* const named = contexts_.find(member_or(request, "context", ""));
-      language.empty() && named != nullptr)
+Result<Context*> Session::context_for(const std::string& wanted, std::string language) {
+  if (Context* const named = contexts_.find(wanted); language.empty() && named != nullptr)
     return named;
   const Driver* const driver = SBX_TRY(find_driver(language.empty() ? "python" : language));
   language = driver->language;
-  const std::string name = SBX_TRY(Contexts::name_of(request, language));
+  const std::string name = SBX_TRY(Contexts::name_of(wanted, language));
   Context* const known = contexts_.find(name);
   if (known == nullptr) return &contexts_.add(name, language);
   if (known->language != language) return fail(other_language(*known, language));
@@ -104,10 +108,10 @@ Status Session::start_context(Context& context) {
   call.began_microseconds = sys::now_microseconds();
   auto worker = fork_worker({.held = *held_,
                              .name = {directory_.name(), id_, call.number},
-                             .body = {{"language", context.language},
-                                      {"context", context.name},
-                                      {"lost", context.was_lost},
-                                      {"lost_because", context.lost_because}}},
+                             .context = {.name = context.name,
+                                         .language = context.language,
+                                         .was_lost = context.was_lost,
+                                         .lost_because = context.lost_because}},
                             work_as_context);
   if (!worker) {
     calls_.all().erase(call.number);
@@ -127,22 +131,23 @@ bool Session::takes_more(const Call& call) {
   return ::ioctl(call.worker.link.get(), TIOCOUTQ, &unread) != 0 || unread < kMostUnread;
 }
 
-void Session::pass_on(Context& context, protocol::Packet packet, UniqueFd connection) {
+template <class Asked>
+void Session::pass_on(Context& context, Asked request, Asker client) {
   Call* const call = calls_.find(context.call);
   if (call == nullptr) return;
-  if (!takes_more(*call)) return refuse(connection.get(), too_busy(context));
+  if (!takes_more(*call)) return refuse(client.connection.get(), too_busy(context));
   const Note note{Note::What::cell, 0};
-  std::vector<int> fds{connection.get()};
-  for (const UniqueFd& each : packet.fds) fds.push_back(each.get());
+  std::vector<int> fds{client.connection.get()};
+  for (const UniqueFd& each : client.fds) fds.push_back(each.get());
   const int link = call->worker.link.get();
   if (::send(link, &note, sizeof note, MSG_NOSIGNAL) != sizeof note ||
-      !protocol::send(link, packet.body, fds)) {
+      !protocol::send(link, request, fds)) {
     // It is just ending: the cell is for the next one.
-    context.pending_cells.emplace_back(std::move(packet), std::move(connection));
+    context.pending_cells.emplace_back(std::move(request), std::move(client));
     return;
   }
   ++context.open;
-  if (!packet.body.contains("inspect")) ++context.cells;
+  if (std::same_as<Asked, protocol::EvalRequest>) ++context.cells;
 }
 
 void Session::hear_of_context(const Call& call, Note::What what) {
@@ -159,7 +164,8 @@ void Session::context_ended(const Call& call) {
   if (found == nullptr) return;
   const std::string name = found->name;
   auto pending_cells = std::exchange(found->pending_cells, {});
-  for (const UniqueFd& each : found->enders) (void)protocol::send(each.get(), {{"ended", true}});
+  for (const UniqueFd& each : found->enders)
+    (void)protocol::send(each.get(), protocol::DoneAnswer{});
   found->enders.clear();
   found->call = 0;
   found->open = 0;
@@ -168,7 +174,7 @@ void Session::context_ended(const Call& call) {
   const bool forgets = !found->was_lost;
   if (forgets) contexts_.forget(name);
   contexts_.forget_old();
-  for (auto& [packet, connection] : pending_cells) handle(std::move(packet), std::move(connection));
+  for (auto& [request, client] : pending_cells) handle(std::move(request), std::move(client));
 }
 
 /// The one of this name; null: the client has been told that there is none.
@@ -186,14 +192,15 @@ void Session::tell_context(const Context& context, Note::What what) {
 }
 
 void Session::answer(const protocol::ContextsRequest& /*request*/, UniqueFd connection) {
-  (void)protocol::send(connection.get(), {{"contexts", contexts_.list()}});
+  (void)protocol::send(connection.get(), protocol::ContextsAnswer{.contexts = contexts_.list()});
 }
 
 void Session::answer(const protocol::InterruptRequest& request, UniqueFd connection) {
   const Context* const context = named_context(request.context, connection.get());
   if (context == nullptr) return;
   if (context->open > 0) tell_context(*context, Note::What::interrupt);
-  (void)protocol::send(connection.get(), {{"interrupted", context->open > 0}});
+  (void)protocol::send(connection.get(),
+                       protocol::InterruptAnswer{.interrupted = context->open > 0});
 }
 
 /// Ends it; the next cell starts another one. Answers when it has ended.
@@ -202,7 +209,7 @@ void Session::answer(const protocol::RestartRequest& request, UniqueFd connectio
   if (context == nullptr) return;
   if (context->call == 0) {
     contexts_.forget(context->name);
-    return (void)protocol::send(connection.get(), {{"ended", true}});
+    return (void)protocol::send(connection.get(), protocol::DoneAnswer{});
   }
   context->ends = true;
   context->enders.push_back(std::move(connection));

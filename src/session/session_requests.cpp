@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 #include <variant>
 
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "policy/write.hpp"
-#include "session/json.hpp"
 #include "session/session.hpp"
 #include "session/worker_protocol.hpp"
 
@@ -23,7 +24,7 @@ bool is_out_of_descriptors(int error) {
 }  // namespace
 
 void Session::refuse(int connection, const Error& error) {
-  (void)protocol::send(connection, {{"error", protocol::error_json(error)}});
+  (void)protocol::send(connection, error);
 }
 
 void Session::accept_all() {
@@ -73,21 +74,28 @@ void Session::serve(int fd) {
   // A client of another version learns why, instead of taking the session for gone.
   if (!packet) return refuse(connection.get(), packet.error());
   note_use();
-  handle(std::move(*packet), std::move(connection));
+  auto request = protocol::request_from(std::move(packet->body));
+  if (!request) return refuse(connection.get(), request.error());
+  handle(std::move(*request), {.connection = std::move(connection), .fds = std::move(packet->fds)});
 }
 
-void Session::handle(protocol::Packet packet, UniqueFd connection) {
-  const std::string op = member_or(packet.body, "op", "");
-  if (stops_ && op != protocol::StopRequest::kOp && op != protocol::LogsRequest::kOp)
+void Session::handle(protocol::Request request, Asker client) {
+  const bool is_for_the_end = std::holds_alternative<protocol::StopRequest>(request) ||
+                              std::holds_alternative<protocol::LogsRequest>(request);
+  if (stops_ && !is_for_the_end)
     return refuse(
-        connection.get(),
+        client.connection.get(),
         {.kind = ErrorKind::host, .code = "session-gone", .message = "the session is ending"});
-  if (op == "call") return call(std::move(packet), std::move(connection));
-  if (op == "changes") return bring_out(std::move(packet), std::move(connection));
-  if (op == "eval") return eval(std::move(packet), std::move(connection));
-  const auto request = protocol::request_from(std::move(packet.body));
-  if (!request) return refuse(connection.get(), request.error());
-  std::visit([&](const auto& each) { answer(each, std::move(connection)); }, *request);
+  std::visit(
+      [&]<class Asked>(Asked& asked) {
+        if constexpr (!protocol::Works<Asked>)
+          answer(asked, std::move(client.connection));
+        else if (reader_.valid())
+          pending_requests_.emplace_back(std::move(asked), std::move(client));
+        else
+          answer(std::move(asked), std::move(client));
+      },
+      request);
 }
 
 void Session::answer(const protocol::InfoRequest& /*request*/, UniqueFd connection) {
@@ -95,23 +103,30 @@ void Session::answer(const protocol::InfoRequest& /*request*/, UniqueFd connecti
 }
 
 void Session::answer(const protocol::PolicyRequest& /*request*/, UniqueFd connection) {
-  Json json;
-  put_binary(json, "text", policy::write(held_->policy()));
-  (void)protocol::send(connection.get(), json);
+  (void)protocol::send(connection.get(),
+                       protocol::PolicyAnswer{.text = policy::write(held_->policy())});
 }
 
 void Session::answer(const protocol::StopRequest& /*request*/, UniqueFd connection) {
   stop(std::move(connection));
 }
 
-void Session::call(protocol::Packet packet, UniqueFd connection) {
-  if (reader_.valid()) {
-    pending_requests_.emplace_back(std::move(packet), std::move(connection));
-    return;
-  }
+void Session::answer(protocol::CallRequest request, Asker client) {
+  begin_call(std::move(request), "", std::move(client));
+}
+
+void Session::answer(protocol::FilesRequest request, Asker client) {
+  protocol::CallRequest call{.id = std::move(request.id), .program = {.operands = {"sbx-inside"}}};
+  std::ranges::move(request.words, std::back_inserter(call.program.operands));
+  begin_call(std::move(call), request.title.empty() ? "files" : printable(request.title),
+             std::move(client));
+}
+
+void Session::begin_call(protocol::CallRequest request, const std::string& own_title,
+                         Asker client) {
   held_->resume();
-  if (const Status begun = start_call(std::move(packet.body), packet.fds, connection); !begun)
-    refuse(connection.get(), begun.error());
+  if (const Status begun = start_call(std::move(request), own_title, client); !begun)
+    refuse(client.connection.get(), begun.error());
   rest_between_calls();
 }
 
@@ -129,16 +144,17 @@ Call* Session::named_call(std::uint64_t number, int connection) {
 }
 
 void Session::answer(const protocol::CallsRequest& /*request*/, UniqueFd connection) {
-  Json list = Json::array();
-  for (const auto& [number, each] : calls_.all()) list.push_back(facts_of(*each));
-  (void)protocol::send(connection.get(), {{"calls", std::move(list)}});
+  protocol::CallsAnswer answer;
+  for (const auto& [number, each] : calls_.all()) answer.calls.push_back(facts_of(*each));
+  (void)protocol::send(connection.get(), answer);
 }
 
-Json Session::log_of(const Call& call, std::uint64_t out, std::uint64_t err) {
-  Json json{{"out", call.out.written()}, {"err", call.err.written()}, {"ended", call.is_over()}};
-  put_binary(json, "stdout", call.out.since(out));
-  put_binary(json, "stderr", call.err.since(err));
-  return json;
+protocol::LogAnswer Session::log_of(const Call& call, std::uint64_t out, std::uint64_t err) {
+  return {.out = call.out.written(),
+          .err = call.err.written(),
+          .ended = call.is_over(),
+          .out_text = call.out.since(out),
+          .err_text = call.err.since(err)};
 }
 
 void Session::answer(const protocol::LogsRequest& request, UniqueFd connection) {
@@ -172,8 +188,8 @@ void Session::answer_followers(Call& call) {
 }
 
 void Session::answer_waiter(const Call& call, int connection) {
-  Json answer{{"status", call.status.value_or(exit_status::kCouldNot)}, {"call", facts_of(call)}};
-  if (call.is_background && !call.record.empty()) answer["record"] = call.record;
+  protocol::CallEnded answer{.status = call.status.value_or(exit_status::kCouldNot)};
+  if (call.is_background && !call.record.empty()) answer.record.emplace(call.record);
   (void)protocol::send(connection, answer);
 }
 
@@ -203,31 +219,29 @@ void Session::answer(const protocol::KillRequest& request, UniqueFd connection) 
                         ? Note{Note::What::cancel, static_cast<std::int32_t>(EndCause::kill)}
                         : Note{Note::What::signal, number};
   (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
-  (void)protocol::send(connection.get(), Json::object());
+  (void)protocol::send(connection.get(), protocol::DoneAnswer{});
 }
 
 void Session::answer(const protocol::StatsRequest& /*request*/, UniqueFd connection) {
   const run::HeldSandbox::Use use = held_->use();
   const plan::Plan& plan = held_->plan();
-  Json json = info();
-  json["memory_bytes"] = use.memory_bytes;
-  json["memory_limit_bytes"] = plan.budgets.memory.count;
-  json["disk_bytes"] = use.disk_bytes;
-  json["disk_limit_bytes"] = plan.budgets.disk.count;
-  json["processes"] = use.processes;
-  json["processes_limit"] = plan.budgets.processes;
-  json["cpu_ms"] = use.cpu_microseconds / 1000;
   Outcome network;
   held_->put_network_into(network);
-  Json used = Json::array();
+  protocol::StatsAnswer answer{.session = info(),
+                               .use = {.memory_bytes = use.memory_bytes,
+                                       .memory_limit_bytes = plan.budgets.memory.count,
+                                       .disk_bytes = use.disk_bytes,
+                                       .disk_limit_bytes = plan.budgets.disk.count,
+                                       .processes = use.processes,
+                                       .processes_limit = plan.budgets.processes,
+                                       .cpu_ms = use.cpu_microseconds / 1000,
+                                       .network_failed = std::move(network.network_failures)}};
   for (const NetworkUse& each : network.network_used)
-    used.push_back({{"rule", each.rule},
-                    {"connections", each.connections},
-                    {"bytes_in", each.bytes_in},
-                    {"bytes_out", each.bytes_out}});
-  json["network"] = std::move(used);
-  json["network_failed"] = failures_to_json(network.network_failures);
-  (void)protocol::send(connection.get(), json);
+    answer.use.network.push_back({.rule = each.rule,
+                                  .connections = each.connections,
+                                  .bytes_in = each.bytes_in,
+                                  .bytes_out = each.bytes_out});
+  (void)protocol::send(connection.get(), answer);
 }
 
 }  // namespace sbx::session

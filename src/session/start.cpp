@@ -16,7 +16,7 @@
 #include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "host/host.hpp"
-#include "protocol/packet.hpp"
+#include "protocol/answers.hpp"
 #include "run/held_sandbox.hpp"
 #include "run/session_directory.hpp"
 #include "session/bring_out_worker.hpp"
@@ -34,13 +34,11 @@ void leave_terminal() {
   (void)!::chdir("/");  // the starter's directory can be unmounted
 }
 
-using Tell = std::function<void(const policy::Findings&)>;
-
 int serve(const std::string& name, const run::Request& request, const run::Sinks& sinks,
           const Tell& tell, UniqueFd ready, UniqueFd owner) {
   const auto refuse = [&](const policy::Findings& findings) {
     tell(findings);
-    (void)protocol::send(ready.get(), {{"error", protocol::error_json(findings.front())}});
+    (void)protocol::send(ready.get(), findings.front());
     return exit_status_of(findings.front());
   };
   const auto host = host::probe();
@@ -83,58 +81,57 @@ void end_start(pid_t pid) {
   process::wait_for(pid);
 }
 
-/// What the session's process `pid` says once it takes calls, or when it can't.
-StartAnswer take_answer(int ready, pid_t pid, const signals::Held& signals, const Tell& tell) {
-  if (const int signal = cancelled_by(ready, signals); signal != 0) {
-    end_start(pid);
+/// What a command answers that waits for the start.
+StartAnswer take_answer(const Starting& starting, const signals::Held& signals, const Tell& tell) {
+  if (const int signal = cancelled_by(starting.answer.get(), signals); signal != 0) {
+    end_start(starting.process.pid);
     return {.status = exit_status_of(Cancelled{signal})};
   }
-  auto answer = protocol::receive(ready);
-  StartAnswer started;
-  if (answer && !answer->body.contains("error")) {
-    started.facts = std::move(answer->body);
-    return started;
-  }
-  if (answer) started.error = protocol::error_from(answer->body["error"]);
-  const int status = process::wait_for(pid);
-  started.status =
-      WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : exit_status::kCouldNot;
-  if (started.error) return started;
-  started.error = Error{.kind = ErrorKind::internal,
-                        .code = "session-gone",
-                        .message = "the session's process was killed"};
-  tell({*started.error});
-  return started;
+  auto facts = facts_from_start(starting);
+  if (facts) return {.facts = std::move(*facts)};
+  const int status = process::wait_for(starting.process.pid);
+  // One that was killed has told nobody.
+  if (facts.error().code == "session-gone") tell({facts.error()});
+  return {.status = WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status)
+                                                                  : exit_status::kCouldNot,
+          .error = std::move(facts).error()};
 }
 
 }  // namespace
 
-StartAnswer start(std::string name, run::Request request, const run::Sinks& sinks,
-                  const Tell& tell) {
+Result<Starting> fork_session(std::string name, run::Request request, run::Sinks sinks, Tell tell,
+                              const std::function<void()>& before) {
   if (name.empty()) name = make_name();
-  if (const Status right = check_name(name); !right) {
-    tell({right.error()});
-    return {.status = exit_status_of(right.error()), .error = right.error()};
-  }
-  // A signal that ended this process now would leave a session of which nobody knows.
-  const signals::Held signals;
-  const auto refused = [&](const Error& error) -> StartAnswer {
-    tell({error});
-    return {.status = exit_status::kCouldNot, .error = error};
-  };
-  auto pair = sys::make_packet_pair();
-  if (!pair) return refused(pair.error());
-  const auto child = process::fork([&] {
-    signals.let_through();
-    pair->first.reset();
+  SBX_TRY(check_name(name));
+  auto pair = SBX_TRY(sys::make_packet_pair());
+  process::Child child = SBX_TRY(process::fork([&] {
+    before();
+    pair.first.reset();
     (void)::setsid();
     UniqueFd owner(std::exchange(request.parent, -1));
-    process::keep_only({pair->second.get(), owner.get()});  // nothing of its starter's
-    return serve(name, request, sinks, tell, std::move(pair->second), std::move(owner));
-  });
-  if (!child) return refused(child.error());
-  pair->second.reset();
-  return take_answer(pair->first.get(), child->pid, signals, tell);
+    process::keep_only({pair.second.get(), owner.get()});  // nothing of its starter's
+    return serve(name, request, sinks, tell, std::move(pair.second), std::move(owner));
+  }));
+  return Starting{.process = std::move(child), .answer = std::move(pair.first)};
+}
+
+Result<protocol::SessionFacts> facts_from_start(const Starting& starting) {
+  auto answer = protocol::receive(starting.answer.get());
+  if (answer) return protocol::answer_from<protocol::SessionFacts>(std::move(answer->body));
+  return fail(Error{.kind = ErrorKind::internal,
+                    .code = "session-gone",
+                    .message = "the session's process was killed"});
+}
+
+StartAnswer start(std::string name, run::Request request, const run::Sinks& sinks,
+                  const Tell& tell) {
+  // A signal that ended this process now would leave a session of which nobody knows.
+  const signals::Held signals;
+  const auto starting = fork_session(std::move(name), std::move(request), sinks, tell,
+                                     [&] { signals.let_through(); });
+  if (starting) return take_answer(*starting, signals, tell);
+  tell({starting.error()});
+  return {.status = exit_status_of(starting.error()), .error = starting.error()};
 }
 
 }  // namespace sbx::session

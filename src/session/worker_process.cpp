@@ -11,7 +11,6 @@
 #include "base/message.hpp"
 #include "base/sys.hpp"
 #include "protocol/packet.hpp"
-#include "session/json.hpp"
 
 namespace sbx::session {
 
@@ -41,20 +40,20 @@ void ToSession::expect(const policy::Address& address, std::uint16_t port) const
 run::NetworkTrouble ToSession::trouble() const {
   const Question question{.what = Question::What::trouble};
   if (::send(ask_.get(), &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return {};
-  const auto answer = protocol::receive(ask_.get());
+  auto answer = protocol::receive(ask_.get());
   if (!answer) return {};
-  return {.refused = denials_from(answer->body["refused"]),
-          .failed = failures_from(answer->body["failed"])};
+  auto trouble = read_fields<run::NetworkTrouble>(std::move(answer->body));
+  if (!trouble) return {};
+  for (Denial& each : trouble->refused) each.during_call = true;
+  return std::move(*trouble);
 }
 
 run::MostProcesses ToSession::most_processes() const {
   const Question question{.what = Question::What::most_processes};
   if (::send(ask_.get(), &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return {};
-  const auto answer = protocol::receive(ask_.get());
+  auto answer = protocol::receive(ask_.get());
   if (!answer) return {};
-  return {.who = member_or(answer->body, "who", ""),
-          .cure = member_or(answer->body, "cure", ""),
-          .count = member_or(answer->body, "count", std::uint64_t{0})};
+  return read_fields<run::MostProcesses>(std::move(answer->body)).value_or(run::MostProcesses{});
 }
 
 }  // namespace sbx::session

@@ -5,6 +5,21 @@
 
 #include "base/unique_fd.hpp"
 #include "policy/addresses.hpp"
+#include "protocol/requests.hpp"
+#include "run/call.hpp"
+
+namespace sbx {
+
+SBX_FIELDS(Denial, kind, what, count, process, rule, allow_with, risk, options, during_call)
+
+}  // namespace sbx
+
+namespace sbx::run {
+
+SBX_FIELDS(NetworkTrouble, refused, failed)
+SBX_FIELDS(MostProcesses, who, cure, count)
+
+}  // namespace sbx::run
 
 /// Between the session's process and the worker of one call, which it forked: packets over two
 /// socket pairs. On `link` each side sends what happens; on `ask` the worker asks and waits for the
@@ -20,20 +35,26 @@ struct Note {
     ready,  ///< of a context: it has something to remember
     answered,  ///< of a context: one more cell
     // the session's, to a worker that waits for a call
-    call,  ///< a packet (message.hpp) with the client's request follows; `value`: CallDescriptors
+    call,  ///< a packet with an Assignment follows; `value`: CallDescriptors
     // the session's
     spend,   ///< `value`: a Budget that the whole session has spent
     signal,  ///< `value`: for the main process
     cancel,  ///< as after SIGTERM to sbx; `value`: an EndCause
     // the session's, to a context
-    cell,  ///< a packet (message.hpp) with the request, the client's connection and its descriptors
-           ///< follows
+    cell,       ///< a packet with the request, the client's connection and its descriptors follows
     interrupt,  ///< the cell that runs
     end,        ///< it is no longer wanted
   };
   What what;
   std::int32_t value;
 };
+
+/// What follows Note::call.
+struct Assignment {
+  std::uint64_t call = 0;
+  protocol::CallRequest request;
+};
+SBX_FIELDS(Assignment, call, request)
 
 /// Who cancelled a call.
 enum class EndCause : std::int32_t {
@@ -43,7 +64,7 @@ enum class EndCause : std::int32_t {
   owner,     ///< the process for which the session was made has ended
 };
 
-/// Signals that a client passes on to its call's worker, over the connection: {"signal": number}.
+/// Signals that a client passes on to its call's worker, over the connection: SignalMessage.
 /// Not by kill(2): the worker may have gone on to another call.
 inline constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
 
@@ -58,8 +79,9 @@ struct Question {
   enum class What : std::uint32_t {
     expect,   ///< open this place for a rule with many ports; answered with the same bytes
     trouble,  ///< what the network refused, or did not reach, since the call began; answered by
-              ///< message.hpp
-    most_processes,  ///< whose processes use up limits.processes; answered by message.hpp
+              ///< run::NetworkTrouble
+    most_processes,  ///< whose processes use up limits.processes; answered by
+                     ///< run::MostProcesses
   };
   What what;
   policy::Address address{};

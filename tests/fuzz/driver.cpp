@@ -68,30 +68,28 @@ void answer_a_cell(std::vector<Json> messages) {
   must(kept <= kCap.count * (1 + all["results"].size()));
 }
 
-void answer_a_question(std::vector<Json> messages, const char* what) {
+void answer_a_question(std::vector<Json> messages, protocol::Question asked) {
   std::array<int, 2> ends{};
   must(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0);
   const UniqueFd client(ends[0]);
   std::vector<UniqueFd> fds;
   fds.emplace_back(ends[1]);
-  auto question = session::Inspection::receive({{"inspect", what}, {"code", std::string(kCode)}},
-                                               std::move(fds));
+  auto question = session::Inspection::receive(
+      protocol::InspectRequest{.question = asked, .code = std::string(kCode)}, std::move(fds));
   must(question.has_value());
   const Json request = Json::parse(question->begin(session::Driver{}));
   for (Json& message : messages) {
     message["nonce"] = request["nonce"];
     (void)question->take(message);
   }
-  question->answer(Json::object());
-  const auto told = protocol::receive(client.get());
+  question->answer("python", "python", 1);
+  auto told = protocol::receive(client.get());
   must(told.has_value());
-  const Json& said = told->body["inspected"];
-  must(said.dump().size() <= kMostTold);
-  if (!said.contains("matches")) return;
-  for (const Json& match : said["matches"]) {
-    const auto& text = match.get_ref<const std::string&>();
-    must(printable(text) == text);
-  }
+  must(told->body.dump().size() <= kMostTold);
+  const auto said = protocol::answer_from<protocol::InspectAnswer>(std::move(told->body));
+  must(said.has_value());
+  if (!said->matches) return;
+  for (const std::string& text : *said->matches) must(printable(text) == text);
 }
 
 }  // namespace
@@ -103,7 +101,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t cut = bytes.empty() ? 0 : data[bytes.size() - 1] % (bytes.size() + 1);
   must(heard({bytes.substr(0, cut), bytes.substr(cut)}) == messages);
   answer_a_cell(messages);
-  answer_a_question(messages, "completeness");
-  answer_a_question(messages, "completion");
+  answer_a_question(messages, protocol::Question::completeness);
+  answer_a_question(messages, protocol::Question::completion);
   return 0;
 }

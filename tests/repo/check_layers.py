@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     "client": VALUES | {"protocol", "run", "session", "transfer"},
     # Front ends: run/launch.hpp starts a sandbox, and they use no mechanism directly.
     "doctor": VALUES | BELOW_FRONT_ENDS,
-    "cli": VALUES | BELOW_FRONT_ENDS | {"protocol", "session", "doctor", "transfer"},
+    "cli": VALUES | BELOW_FRONT_ENDS | {"protocol", "session", "client", "doctor", "transfer"},
     "lib": set(),
     "main.cpp": {"cli", "worker", "transfer"},
 }

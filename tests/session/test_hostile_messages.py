@@ -22,6 +22,8 @@ def head(major, size):
 
 def cbor(value):
     """The value in CBOR, RFC 8949, each size in eight bytes."""
+    if value is None:
+        return b"\xf6"
     if isinstance(value, bool):
         return b"\xf5" if value else b"\xf4"
     if isinstance(value, int):
@@ -142,8 +144,9 @@ class Socket(SessionTest):
                         {"op": "logs", "call": 1, "follow": 3}, {"op": "wait", "call": -1, "record": "x"}, {"op": "extend", "milliseconds": "x" * 10}, {"op": "extend"},
                         {"op": "extend", "milliseconds": -1}, {"op": "extend", "milliseconds": -(1 << 63)}, {"op": "extend", "milliseconds": (1 << 64) - 1},
                         {"op": "interrupt", "context": 1}, {"op": "restart", "context": 1}, {"op": "eval", "language": 1}, {"op": "eval", "context": 1},
-                        {"op": "call", "own": "x"}, {"op": "call", "own": True, "title": 7}, {"op": "call", "background": "x"},
-                        {"op": "changes", "view": 5, "paths": "x"}, {"op": "eval", "inspect": 5, "code": 7}):
+                        {"op": "call", "own": "x"}, {"op": "files", "title": 7}, {"op": "call", "background": "x"},
+                        {"op": "changes", "view": 5, "paths": "x"}, {"op": "inspect", "question": 5, "code": 7},
+                        {"op": "inspect", "language": "", "context": "", "question": "all", "code": ""}, {"op": "keep", "set": 1}, {"op": "bring-out"}):
             with self.subTest(request=request):
                 self.say(b"\x02" + cbor(request)).recv(65536)
                 self.lives(request)

@@ -17,21 +17,18 @@
 #include "run/under_way.hpp"
 #include "session/client.hpp"
 #include "session/drivers.hpp"
-#include "session/json.hpp"
 #include "session/session_directory.hpp"
 
 namespace sbx::cli::completion {
 namespace {
 
-using session::member_or;
-using session::part;
-
-/// What a live session answers; null where it does not.
-Json answer_of(const std::string& session, const protocol::IsRequest auto& request) {
+/// What a live session answers; nothing where it does not.
+template <protocol::IsRequest Asked>
+typename Asked::Answer answer_of(const std::string& session, const Asked& request) {
   const auto host = host::probe_caller();
   auto client = host ? session::Client::connect(*host, session) : fail(host.error());
-  const auto answer = client ? client->ask_soon(body_of(request)) : fail(client.error());
-  return answer ? *answer : Json();
+  auto answer = client ? client->ask_soon(request) : fail(client.error());
+  return std::move(answer).value_or(typename Asked::Answer{});
 }
 
 }  // namespace
@@ -111,22 +108,20 @@ Offers sessions() {
 
 Offers contexts(const std::string& session) {
   Offers found;
-  const Json answer = answer_of(session, protocol::ContextsRequest{});
-  for (const Json& each : part(answer, "contexts"))
-    found.push_back({member_or(each, "context", ""),
-                     member_or(each, "language", "") + ", " + member_or(each, "state", "")});
+  const protocol::ContextsAnswer answer = answer_of(session, protocol::ContextsRequest{});
+  for (const protocol::ContextFacts& each : answer.contexts)
+    found.push_back({each.context, each.language + ", " + name_of(each.state)});
   return found;
 }
 
 Offers calls(const std::string& session, Which which) {
   Offers found;
-  const Json answer = answer_of(session, protocol::CallsRequest{});
-  for (const Json& each : part(answer, "calls")) {
-    const std::string state = member_or(each, "state", "");
-    if (which != Which::background && state != "running") continue;
-    if (which != Which::running && !member_or(each, "background", false)) continue;
-    found.push_back({std::to_string(member_or(each, "call", std::uint64_t{0})),
-                     state + ": " + member_or(each, "command", "")});
+  const protocol::CallsAnswer answer = answer_of(session, protocol::CallsRequest{});
+  for (const protocol::CallFacts& each : answer.calls) {
+    if (which != Which::background && each.state != protocol::CallState::running) continue;
+    if (which != Which::running && !each.background) continue;
+    found.push_back(
+        {std::to_string(each.call), std::string(name_of(each.state)) + ": " + each.command});
   }
   return found;
 }

@@ -1,7 +1,6 @@
 #include "cli/notebook/cell_run.hpp"
 
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,9 +14,10 @@
 #include <sbx/outcome.hpp>
 
 #include "base/event_loop.hpp"
+#include "base/signals.hpp"
 #include "base/sys.hpp"
-#include "cli/cell_stream.hpp"
 #include "cli/cell_words.hpp"
+#include "client/cell.hpp"
 #include "protocol/packet.hpp"
 #include "run/terminal_text.hpp"
 #include "session/client.hpp"
@@ -37,21 +37,15 @@ class NotebookStream {
     if (::isatty(to) == 1) terminal_.emplace();
   }
 
-  /// The writing end.
-  Result<UniqueFd> open() {
-    return stream_.open([this](std::string_view text) {
+  [[nodiscard]] client::CellStream::Deliver deliver() {
+    return [this](std::string_view text) {
       outputs_.write(name_, text);
       print(terminal_ ? terminal_->add(text) : text);
-    });
+    };
   }
-  [[nodiscard]] CellStream& stream() { return stream_; }
   [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
 
-  /// What is there when the cell has ended; a process that goes on writing is not waited for.
   void finish() {
-    constexpr int kMostReads = 64;
-    for (int i = 0; i < kMostReads && stream_.read() && stream_.has_some(); ++i) stream_.deliver();
-    stream_.deliver();
     if (terminal_) print(terminal_->end());
   }
 
@@ -70,7 +64,6 @@ class NotebookStream {
   NotebookOutputs& outputs_;
   Progress& progress_;
   std::optional<run::TerminalText> terminal_;
-  CellStream stream_;
   std::optional<Error> failure_;
 };
 
@@ -108,23 +101,25 @@ class NotebookCellRun {
         out_("stdout", STDOUT_FILENO, outputs_, place.progress),
         err_("stderr", STDERR_FILENO, outputs_, place.progress) {}
 
-  EndedCell run(const Json& request) {
+  EndedCell run(const protocol::EvalRequest& request) {
     place_.progress.begin();
     Status done = begin(request);
     while (done && !ended_) done = loop_->run_once();
+    if (done && *ended_) last_ = std::move(**ended_);
+    if (done && !*ended_) failure_ = ended_->error();
     place_.progress.clear();
     out_.finish();
     err_.finish();
-    EndedCell end{.record = part(last_, "cell"),
-                  .status = member_or(last_, "status", exit_status::kCouldNot),
+    EndedCell end{.record = last_.cell.is_object() ? std::move(last_.cell) : Json::object(),
+                  .status = last_.status,
                   .outputs = NotebookOutputs(0),
                   .cancelled_by = cancelled_by_,
                   .unwritten = unwritten()};
     if (!done) failure_ = done.error();
     if (failure_)
       end.error = std::move(failure_);
-    else if (const auto error = last_.find("error"); error != last_.end())
-      end.error = protocol::error_from(*error);
+    else if (last_.failure)
+      end.error = protocol::error_of(std::move(*last_.failure));
     if (place_.captures) keep_captured(end.record);
     end.outputs = std::move(outputs_);
     return end;
@@ -140,19 +135,18 @@ class NotebookCellRun {
                  .message = "cannot write the values of cells to stdout"};
   }
 
-  Status begin(const Json& request) {
-    client_.emplace(SBX_TRY(session::Client::connect(place_.host, place_.session)));
+  Status begin(const protocol::EvalRequest& request) {
+    session::Client connection = SBX_TRY(session::Client::connect(place_.host, place_.session));
     loop_.emplace(SBX_TRY(EventLoop::make()));
-    const UniqueFd out = SBX_TRY(out_.open());
-    const UniqueFd err = SBX_TRY(err_.open());
-    const int fds[] = {out.get(), err.get()};
-    SBX_TRY(client_->send(request, fds));
-    for (NotebookStream* const each : {&out_, &err_})
-      SBX_TRY(loop_->watch(each->stream().fd(), EPOLLIN,
-                           [this, &stream = each->stream()](std::uint32_t) { read(stream); }));
-    SBX_TRY(loop_->watch(place_.signals, EPOLLIN, [this](std::uint32_t) { pass_signal_on(); }));
+    cell_.emplace(std::move(connection), request);
+    SBX_TRY(cell_->attach(
+        *loop_,
+        {.out = out_.deliver(),
+         .err = err_.deliver(),
+         .event = [this](const protocol::CellEvent& event) { take(event); },
+         .ended = [this](client::Cell::Ended ended) { ended_.emplace(std::move(ended)); }}));
     if (place_.progress.is_shown()) tick_later();
-    return loop_->watch(client_->fd(), EPOLLIN, [this](std::uint32_t) { hear_all(); });
+    return loop_->watch(place_.signals, EPOLLIN, [this](std::uint32_t) { pass_signal_on(); });
   }
 
   void tick_later() {
@@ -163,50 +157,27 @@ class NotebookCellRun {
   }
 
   void pass_signal_on() {
-    signalfd_siginfo info{};
-    while (::read(place_.signals, &info, sizeof info) == sizeof info) {
-      cancelled_by_ = static_cast<int>(info.ssi_signo);
-      (void)client_->send({{"cancel", cancelled_by_}});
+    while (const int signal = signals::next(place_.signals)) {
+      cancelled_by_ = signal;
+      cell_->cancel(signal);
     }
   }
 
-  void read(CellStream& stream) {
-    const bool has_more = stream.read();
-    hear_all();
-    stream.deliver();
-    if (!has_more) loop_->forget(stream.fd());
-  }
-
-  /// What is there: whoever has read a stream may have taken it already.
-  void hear_all() {
-    while (!ended_ && client_->has_more()) on_message();
-  }
-
-  void on_message() {
-    auto packet = client_->next_whole();
-    if (packet && packet->contains("event")) return take(*packet);
-    ended_ = true;
-    if (packet)
-      last_ = std::move(*packet);
-    else
-      failure_ = std::move(packet).error();
-  }
-
-  /// What was printed before belongs before it.
-  void take(const Json& event) {
+  /// What was printed before it has been told.
+  void take(const protocol::CellEvent& event) {
     if (place_.captures) return late_.push_back(event);
-    out_.stream().deliver_until(member_or(event, "after_out", std::uint64_t{0}));
-    err_.stream().deliver_until(member_or(event, "after_err", std::uint64_t{0}));
     keep(event);
-    const Json& what = part(event, "what");
-    const std::string kind = member_or(event, "event", "");
     place_.progress.clear();
-    if (kind == "error") return tell_error(what, paint_for(typed_.output.color, STDERR_FILENO));
-    if (kind != "result") return;
+    if (event.failure)
+      return tell_error(write_fields(*event.failure, Form::document),
+                        paint_for(typed_.output.color, STDERR_FILENO));
+    if (!event.result) return;
     const char* const cure =
         typed_.bring_out.directory.empty() ? "--out DIR saves it in the notebook" : "";
     if (out_.failure()) return;  // that is said once
-    printed_ = show_result(what, typed_.output.quiet, cure) && printed_;
+    printed_ =
+        show_result(write_fields(*event.result, Form::document), typed_.output.quiet, cure) &&
+        printed_;
   }
 
   void keep_captured(const Json& record) {
@@ -219,21 +190,18 @@ class NotebookCellRun {
       outputs_.write(out->name, out->until(out_end));
       outputs_.write(err->name, err->until(err_end));
     };
-    for (const Json& each : late_) {
-      give(member_or(each, "after_out", std::uint64_t{0}),
-           member_or(each, "after_err", std::uint64_t{0}));
+    for (const protocol::CellEvent& each : late_) {
+      give(each.after_out, each.after_err);
       keep(each);
     }
     give(UINT64_MAX, UINT64_MAX);
   }
 
-  void keep(const Json& event) {
-    const Json& what = part(event, "what");
-    const std::string kind = member_or(event, "event", "");
-    if (kind == "error") return outputs_.add_error(what);
-    if (kind == "clear") return outputs_.clear(member_or(what, "wait", false));
-    if (kind == "place") return outputs_.add_place(member_or(what, "display_id", ""));
-    outputs_.add_result(what);
+  void keep(const protocol::CellEvent& event) {
+    if (event.failure) return outputs_.add_error(write_fields(*event.failure, Form::document));
+    if (event.clear) return outputs_.clear(event.clear->wait);
+    if (event.place) return outputs_.add_place(event.place->display_id);
+    if (event.result) outputs_.add_result(write_fields(*event.result, Form::document));
   }
 
   const Invocation& typed_;
@@ -241,20 +209,20 @@ class NotebookCellRun {
   NotebookOutputs outputs_;
   NotebookStream out_;
   NotebookStream err_;
-  std::optional<session::Client> client_;
   std::optional<EventLoop> loop_;
-  std::vector<Json> late_;  ///< events that follow the captured streams
-  bool ended_ = false;
+  std::optional<client::Cell> cell_;
+  std::vector<protocol::CellEvent> late_;  ///< events that follow the captured streams
+  std::optional<client::Cell::Ended> ended_;
   bool printed_ = true;
   int cancelled_by_ = 0;
   std::optional<Error> failure_;
-  Json last_ = Json::object();
+  protocol::CellEnded last_{.cell = Json::object(), .status = exit_status::kCouldNot};
 };
 
 }  // namespace
 
-EndedCell run_notebook_cell(const Invocation& typed, const CellPlace& place, const Json& request,
-                            std::uint64_t count) {
+EndedCell run_notebook_cell(const Invocation& typed, const CellPlace& place,
+                            const protocol::EvalRequest& request, std::uint64_t count) {
   return NotebookCellRun(typed, place, count).run(request);
 }
 

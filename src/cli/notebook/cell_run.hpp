@@ -9,6 +9,7 @@
 #include "cli/invocation.hpp"
 #include "cli/notebook/outputs.hpp"
 #include "host/host.hpp"
+#include "protocol/requests.hpp"
 
 namespace sbx::cli {
 
@@ -34,6 +35,7 @@ struct CellPlace {
 /// Runs one cell as a client of the session: `session eval` with its outputs in their order.
 /// `count` is its number there.
 [[nodiscard]] EndedCell run_notebook_cell(const Invocation& typed, const CellPlace& place,
-                                          const Json& request, std::uint64_t count);
+                                          const protocol::EvalRequest& request,
+                                          std::uint64_t count);
 
 }  // namespace sbx::cli

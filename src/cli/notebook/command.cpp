@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "cli/cell_words.hpp"
+#include "cli/forwarding.hpp"
 #include "cli/notebook/cell_run.hpp"
 #include "cli/notebook/file.hpp"
 #include "cli/notebook/notebook.hpp"
@@ -24,7 +25,6 @@
 #include "session/client.hpp"
 #include "session/drivers.hpp"
 #include "session/json.hpp"
-#include "worker/message.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -178,7 +178,7 @@ class CellsCommand {
       if (!error_) detail_ = kCancelledBefore;
       return {};
     }
-    session_ = started->facts.value("name", "");
+    session_ = started->facts.name;
     run_cells();
     if (target_) note(bring_files_out());
     note(stop());
@@ -219,14 +219,12 @@ class CellsCommand {
           raised_ && !typed_.cell.keep_going ? "; --keep-going goes on after an error" : ""));
   }
 
-  [[nodiscard]] Json request_for(const NotebookCell& cell) const {
-    run::Request request;
-    request.id = run::make_run_id();
-    request.program.code = cell.source;
-    request.capture = targets_.any();
-    Json message{{"op", "eval"}, {"language", language_}, {"context", ""}, {"follow", true}};
-    session::put_binary(message, "request", worker::pack(request));
-    return message;
+  [[nodiscard]] protocol::EvalRequest request_for(const NotebookCell& cell) const {
+    return {.id = run::make_run_id(),
+            .language = language_,
+            .code = cell.source,
+            .capture = targets_.any(),
+            .follow = true};
   }
 
   void run_one(NotebookCell& cell) {
@@ -332,25 +330,23 @@ class CellsCommand {
   /// As `sbx run --out` does. A workspace that is live has its files already.
   Status bring_files_out() {
     session::Client client = SBX_TRY(session::Client::connect(host_, session_));
-    Json request{{"op", "changes"},
-                 {"silent", typed_.output.quiet || typed_.output.json},
-                 {"beside", true},
-                 {"color", static_cast<int>(typed_.output.color)},
-                 {"collect", typed_.bring_out.collect}};
-    session::put_binary(
-        request, "out",
-        host_.files->canonical(typed_.bring_out.directory).value_or(typed_.bring_out.directory));
+    const std::string& directory = typed_.bring_out.directory;
+    const protocol::BringOutRequest request{
+        .directory = host_.files->canonical(directory).value_or(directory),
+        .collect = typed_.bring_out.collect,
+        .silent = typed_.output.quiet || typed_.output.json,
+        .color = typed_.output.color};
     const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-    const auto done = client.ask_worker(request, fds);
+    const auto done = run_forwarding(std::move(client), request, fds);
     if (!done && done.error().code == "nothing-to-bring-out") return {};
     if (!done) return fail(done.error());
-    if (member_or(*done, "failures", false)) status_ = exit_status::kCouldNot;
+    if (done->failures) status_ = exit_status::kCouldNot;
     return {};
   }
 
   Status stop() {
     session::Client client = SBX_TRY(session::Client::connect(host_, session_));
-    return client.stop_and_wait(body_of(protocol::StopRequest{}));
+    return client.stop_and_wait();
   }
 
   static Json cell_entry(const NotebookCell& cell, const Json& record, bool is_right) {

@@ -3,19 +3,26 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "base/process.hpp"
 #include "base/sys.hpp"
 #include "cli/session_start.hpp"
-#include "protocol/packet.hpp"
-#include "session/json.hpp"
+#include "protocol/answers.hpp"
 
 namespace sbx::cli {
 namespace {
 
-using session::member_or;
-using session::part;
+/// What the process that starts the session says once.
+struct Started {
+  int status = 0;
+  std::optional<protocol::SessionFacts> facts;
+  std::optional<protocol::ErrorFields> error;
+};
+SBX_FIELDS(Started, status, facts, error)
+struct StartOrder {};
+SBX_NO_FIELDS(StartOrder)
 
 [[noreturn]] void start_when_told(const Invocation& typed, const OwnProcess& process, int socket,
                                   int owner) {
@@ -23,9 +30,9 @@ using session::part;
   Invocation start = typed;
   start.request.operands.clear();
   start.request.language.clear();
-  const session::StartAnswer answer = start_session(start, process, "", owner);
-  Json told{{"status", answer.status}, {"facts", answer.facts}};
-  if (answer.error) told["error"] = protocol::error_json(*answer.error);
+  session::StartAnswer answer = start_session(start, process, "", owner);
+  Started told{.status = answer.status, .facts = std::move(answer.facts)};
+  if (answer.error) told.error = protocol::fields_from(*answer.error);
   (void)protocol::send(socket, told);
   ::_exit(0);
 }
@@ -57,13 +64,13 @@ void Starter::end() {
 }
 
 Result<session::StartAnswer> Starter::start() {
-  SBX_TRY(protocol::send(socket_.get(), {{"start", true}}));
-  const protocol::Packet packet = SBX_TRY(protocol::receive(socket_.get()));
+  SBX_TRY(protocol::send(socket_.get(), StartOrder{}));
+  protocol::Packet packet = SBX_TRY(protocol::receive(socket_.get()));
   end();
-  session::StartAnswer answer{.status = member_or(packet.body, "status", exit_status::kCouldNot),
-                              .facts = part(packet.body, "facts")};
-  if (const auto error = packet.body.find("error"); error != packet.body.end())
-    answer.error = protocol::error_from(*error);
+  Started started = SBX_TRY(read_fields<Started>(std::move(packet.body)));
+  session::StartAnswer answer{.status = started.status,
+                              .facts = std::move(started.facts).value_or(protocol::SessionFacts{})};
+  if (started.error) answer.error = protocol::error_of(std::move(*started.error));
   return answer;
 }
 

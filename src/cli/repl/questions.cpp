@@ -1,51 +1,40 @@
 #include "cli/repl/questions.hpp"
 
-#include <poll.h>
+#include <sys/epoll.h>
 
-#include <algorithm>
-#include <cerrno>
+#include <chrono>
+#include <optional>
+#include <utility>
 
-#include "base/json.hpp"
-#include "base/sys.hpp"
+#include "base/event_loop.hpp"
+#include "client/task.hpp"
+#include "protocol/requests.hpp"
 #include "session/client.hpp"
-#include "session/json.hpp"
 
 namespace sbx::cli {
 namespace {
-
-using session::member_or;
-using session::part;
 
 constexpr int kForever = -1;
 /// More than the context's worker waits for its driver.
 constexpr int kPatience = 1500;  // ms
 
-/// Whether the descriptor has something to read in time, and the other one has not.
-bool has_answer(int fd, int interrupts, int milliseconds) {
-  const std::uint64_t deadline =
-      sys::now_microseconds() / 1000 + static_cast<std::uint64_t>(std::max(milliseconds, 0));
-  for (;;) {
-    int left = milliseconds;
-    if (left != kForever) {
-      const std::uint64_t now = sys::now_microseconds() / 1000;
-      left = now < deadline ? static_cast<int>(deadline - now) : 0;
-    }
-    pollfd watched[2] = {{fd, POLLIN, 0}, {interrupts, POLLIN, 0}};
-    const int ready = ::poll(watched, 2, left);
-    if (ready < 0 && errno == EINTR) continue;
-    return ready > 0 && watched[1].revents == 0;
-  }
-}
-
-/// The answer; null where none came in time.
-Result<Json> ask(const host::Host& host, const std::string& session, const Json& request,
-                 int interrupts, int milliseconds) {
-  session::Client client = SBX_TRY(session::Client::connect(host, session));
-  SBX_TRY(client.send(request));
-  if (!has_answer(client.fd(), interrupts, milliseconds)) return Json();
-  const Json answer = SBX_TRY(client.next());
-  const Json& inspected = part(answer, "inspected");
-  return inspected.is_object() ? inspected : Json::object();
+/// The answer; none where none came in time.
+Result<std::optional<protocol::InspectAnswer>> ask(const host::Host& host,
+                                                   const std::string& session,
+                                                   const protocol::InspectRequest& request,
+                                                   int interrupts, int milliseconds) {
+  session::Client connection = SBX_TRY(session::Client::connect(host, session));
+  EventLoop loop = SBX_TRY(EventLoop::make());
+  std::optional<Result<protocol::InspectAnswer>> answer;
+  bool gives_up = false;
+  client::Task<protocol::InspectRequest> task(std::move(connection), request);
+  SBX_TRY(task.attach(loop, {.ended = [&](auto said) { answer.emplace(std::move(said)); }}));
+  SBX_TRY(loop.watch(interrupts, EPOLLIN, [&](std::uint32_t) { gives_up = true; }));
+  if (milliseconds != kForever)
+    loop.after(std::chrono::milliseconds(milliseconds), [&] { gives_up = true; });
+  while (!answer && !gives_up) SBX_TRY(loop.run_once());
+  if (gives_up) return std::nullopt;
+  return SBX_TRY(std::move(*answer));
 }
 
 }  // namespace
@@ -55,47 +44,44 @@ bool means_end(const std::string& code) {
 }
 
 Result<bool> Questions::begin(const std::string& language, const std::string& context) {
-  const Json request{
-      {"op", "eval"}, {"language", language}, {"context", context}, {"inspect", ""}, {"code", ""}};
-  const Json facts = SBX_TRY(ask(host_, session_, request, interrupts_, kForever));
-  if (facts.is_null()) return false;
-  language_ = member_or(facts, "language", language);
-  context_ = member_or(facts, "context", context);
-  count_ = member_or(facts, "count", std::uint64_t{0});
+  const protocol::InspectRequest request{.language = language, .context = context};
+  const auto facts = SBX_TRY(ask(host_, session_, request, interrupts_, kForever));
+  if (!facts) return false;
+  language_ = facts->language;
+  context_ = facts->context;
+  count_ = facts->count;
   return true;
 }
 
 namespace {
 
-Json question(const Questions& of, const char* what, const std::string& code) {
-  return {{"op", "eval"},
-          {"language", of.language()},
-          {"context", of.context()},
-          {"inspect", what},
-          {"code", code}};
+protocol::InspectRequest about(const Questions& of, protocol::Question question,
+                               const std::string& code) {
+  return {.language = of.language(), .context = of.context(), .question = question, .code = code};
 }
 
 }  // namespace
 
 Result<Questions::Completeness> Questions::completeness(const std::string& code) {
   Completeness known;
-  const auto answer =
-      ask(host_, session_, question(*this, "completeness", code), interrupts_, kPatience);
+  const auto answer = ask(host_, session_, about(*this, protocol::Question::completeness, code),
+                          interrupts_, kPatience);
   if (!answer && means_end(answer.error().code)) return fail(answer.error());
-  if (!answer || answer->is_null()) return known;
-  count_ = member_or(*answer, "count", count_);
-  known.is_complete = member_or(*answer, "status", "") != "incomplete";
-  known.indent = member_or(*answer, "indent", "");
+  if (!answer || !*answer) return known;
+  count_ = (*answer)->count;
+  known.is_complete = (*answer)->status.value_or(protocol::Completeness::complete) !=
+                      protocol::Completeness::incomplete;
+  known.indent = (*answer)->indent.value_or("");
   return known;
 }
 
 Questions::Completion Questions::completion(const std::string& code) {
   Completion known;
-  const auto answer =
-      ask(host_, session_, question(*this, "completion", code), interrupts_, kPatience);
-  if (!answer || answer->is_null()) return known;
-  known.replaces = member_or(*answer, "replaces", "");
-  for (const Json& each : part(*answer, "matches")) known.matches.push_back(session::text_of(each));
+  auto answer = ask(host_, session_, about(*this, protocol::Question::completion, code),
+                    interrupts_, kPatience);
+  if (!answer || !*answer) return known;
+  known.replaces = (*answer)->replaces.value_or("");
+  known.matches = std::move((*answer)->matches).value_or(std::vector<std::string>{});
   return known;
 }
 
