@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include <sbx/outcome.hpp>
 
 #include "base/tell.hpp"
+#include "cli/repl/wide.hpp"
 #include "record/words.hpp"
 
 namespace sbx::cli {
@@ -18,6 +20,35 @@ int print(const std::string& text) {
 }
 
 namespace {
+
+struct Range {
+  char32_t first;
+  char32_t last;
+};
+/// What takes two columns: most of what Unicode Standard Annex 11 calls wide. wcwidth(3) knows it
+/// only with a locale, and sbx has none.
+constexpr auto kWide = std::to_array<Range>({{0x1100, 0x115F},
+                                             {0x2E80, 0x303E},
+                                             {0x3041, 0xA4CF},
+                                             {0xAC00, 0xD7A3},
+                                             {0xF900, 0xFAFF},
+                                             {0xFE30, 0xFE6F},
+                                             {0xFF00, 0xFF60},
+                                             {0xFFE0, 0xFFE6},
+                                             {0x1F300, 0x1F64F},
+                                             {0x1F680, 0x1F6FF},
+                                             {0x1F900, 0x1F9FF},
+                                             {0x20000, 0x3FFFD}});
+constexpr Range kCombining{0x300, 0x36F};
+
+std::size_t width_of_letter(std::string_view bytes) {
+  const auto letter = static_cast<char32_t>(to_wide(bytes).front());
+  const auto holds = [letter](const Range& range) {
+    return range.first <= letter && letter <= range.last;
+  };
+  if (holds(kCombining)) return 0;
+  return std::ranges::any_of(kWide, holds) ? 2 : 1;
+}
 
 /// Where the next letter of a terminal begins: after an escape sequence, or a letter of several
 /// bytes.
@@ -32,7 +63,7 @@ Step step_at(std::string_view text) {
   }
   std::size_t bytes = 1;
   while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80) ++bytes;
-  return {bytes, 1};
+  return {bytes, width_of_letter(text.substr(0, bytes))};
 }
 
 std::size_t width_of(std::string_view text) {

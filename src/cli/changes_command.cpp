@@ -175,9 +175,10 @@ int show(const Invocation& typed, changes::Texts texts) {
   const std::string rest = fmt::format("sbx changes show --json {}", kept->facts.name);
   std::set<std::string> stale;
   for (const workspace::Left& each : conflicts) stale.insert(each.path);
-  const int printed =
-      print(head_words(*kept, paint) +
-            changes::listing_words(kept->copy, kept->changes, texts, paint, rest, stale));
+  const std::string words =
+      head_words(*kept, paint) +
+      changes::listing_words(kept->copy, kept->changes, texts, paint, rest, stale);
+  const int printed = texts == changes::Texts::shown ? print(words) : print_fitted(words);
   write_stderr(changes::conflict_words(conflicts));
   if (there) return printed;
   const int status = changes_failed(typed, there.error());

@@ -75,7 +75,7 @@ bool is_of_notebooks(const CellOptions& cell) {
 int dispatch(const Invocation& typed, const Process& process) {
   if (typed.version) return print("sbx " SBX_VERSION "\n");
   if (typed.help) return print(help_text(describe_tree(), typed.command, sheet_for(typed)));
-  if (typed.command.empty()) return print(std::string(kFirstSteps));
+  if (typed.command.empty()) return print_fitted(std::string(kFirstSteps));
   if (typed.command == "run" && is_of_notebooks(typed.cell))
     return cells_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "run" && !typed.session.empty())

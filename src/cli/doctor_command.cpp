@@ -165,7 +165,8 @@ int doctor_command(const Invocation& typed) {
       typed.output.json
           ? for_programs(sections, *host)
           : for_people(sections, typed.output.quiet, paint_for(typed.output.color, STDOUT_FILENO));
-  if (!record::print_answer(text)) return exit_status::kCouldNot;
+  const int printed = typed.output.json ? print(text) : print_fitted(text);
+  if (printed != kDone) return printed;
   return runs ? 0 : kMissing;
 }
 

@@ -6,32 +6,32 @@ namespace sbx::cli {
 namespace {
 
 constexpr const char* kOther =
-    "  0 done; 2 the command line is wrong, or names something that is not there; 125 sbx could\n"
-    "  not do its job.\n";
+    "0 done; 2 the command line is wrong, or names something that is not there; 125 sbx could "
+    "not do its job.";
 constexpr const char* kOfSession =
-    "  0 done; 2 the command line is wrong, or there is no such session; 125 sbx could not do its\n"
-    "  job.\n";
+    "0 done; 2 the command line is wrong, or there is no such session; 125 sbx could not do its "
+    "job.";
 constexpr const char* kApplying =
-    "  0 done; 1 a conflict, a pattern without a match, or the answer was no; 2 the command line\n"
-    "  is wrong, or names something that is not there; 125 something could not be read or\n"
-    "  written; 128+N signal N stopped it.\n";
+    "0 done; 1 a conflict, a pattern without a match, or the answer was no; 2 the command line "
+    "is wrong, or names something that is not there; 125 something could not be read or "
+    "written; 128+N signal N stopped it.";
 constexpr const char* kShowing =
-    "  0 done; 1 the patch leaves something out; 2 the command line is wrong, or names something\n"
-    "  that is not there; 125 something could not be read.\n";
+    "0 done; 1 the patch leaves something out; 2 the command line is wrong, or names something "
+    "that is not there; 125 something could not be read.";
 constexpr const char* kTransfer =
-    "  0 done; 1 a part could not be copied; 2 the command line is wrong; 125 sbx could not do\n"
-    "  its job.\n";
+    "0 done; 1 a part could not be copied; 2 the command line is wrong; 125 sbx could not do "
+    "its job.";
 constexpr const char* kOfPolicy =
-    "  0 done; 1 the policy has mistakes; 2 the command line is wrong, or there is no such\n"
-    "  policy; 125 sbx could not do its job.\n";
+    "0 done; 1 the policy has mistakes; 2 the command line is wrong, or there is no such "
+    "policy; 125 sbx could not do its job.";
 constexpr const char* kOfProgram =
-    "  The command's own; 128+N when signal N killed it; 124 wall time; 125 sbx could not do its\n"
-    "  job; 126 not executable; 127 not found; 137 memory; 152 CPU time; 153 size; 159 denied\n"
-    "  call.\n";
+    "The command's own; 128+N when signal N killed it; 124 wall time; 125 sbx could not do its "
+    "job; 126 not executable; 127 not found; 137 memory; 152 CPU time; 153 size; 159 denied "
+    "call.";
 constexpr const char* kOfCell =
-    "  0 the cell came to its end; 1 it raised an exception or its interpreter ended; the status\n"
-    "  that it asked to exit with; 124 wall time; 125 sbx could not do its job; 137 memory;\n"
-    "  152 CPU time; 153 size.\n";
+    "0 the cell came to its end; 1 it raised an exception or its interpreter ended; the status "
+    "that it asked to exit with; 124 wall time; 125 sbx could not do its job; 137 memory; "
+    "152 CPU time; 153 size.";
 
 constexpr const char* kTryRun[] = {
     "sbx run -p data-analysis --out results script.py",
@@ -123,19 +123,17 @@ constexpr Guide kGuides[] = {
     {"stop", kTryStop, kOther},
     {"why", kTryWhy, kOther},
     {"doctor", kTryDoctor,
-     "  0 programs can be run here, under each policy that was named; 1 they can't; 2 the command\n"
-     "  line is wrong, or there is no such policy; 125 sbx could not do its job.\n"},
+     "0 programs can be run here, under each policy that was named; 1 they can't; 2 the command "
+     "line is wrong, or there is no such policy; 125 sbx could not do its job."},
     {"policy list", kTryPolicyList, kOther},
     {"policy show", kTryPolicyShow, kOfPolicy},
     {"policy check", kTryPolicyCheck,
-     "  0 every file is good; 1 a file has mistakes, or is not there; 2 the command line is "
-     "wrong;\n"
-     "  125 sbx could not do its job.\n"},
+     "0 every file is good; 1 a file has mistakes, or is not there; 2 the command line is "
+     "wrong; 125 sbx could not do its job."},
     {"policy explain", kTryPolicyExplain, kOther},
     {"policy diff", kTryPolicyDiff,
-     "  0 the two do the same; 1 they differ, or one has mistakes; 2 the command line is wrong, "
-     "or\n"
-     "  there is no such policy; 125 sbx could not do its job.\n"},
+     "0 the two do the same; 1 they differ, or one has mistakes; 2 the command line is wrong, "
+     "or there is no such policy; 125 sbx could not do its job."},
     {"policy schema", kTryPolicySchema, kOther},
     {"policy init", kTryPolicyInit, kOther},
     {"policy audit", kTryPolicyAudit, kOfPolicy},

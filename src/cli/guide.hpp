@@ -16,7 +16,7 @@ struct Guide {
   const char* command;
   /// Whole shell commands. A test runs each of them.
   std::span<const char* const> examples;
-  const char* statuses;  ///< one sentence for each exit status
+  const char* statuses;  ///< a part of one line for each exit status
 };
 
 [[nodiscard]] std::span<const HelpGroup> help_groups();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/answer.hpp"
 #include "cli/guide.hpp"
 
 namespace sbx::cli {
@@ -81,12 +82,14 @@ constexpr std::string_view kRunForms =
 constexpr std::string_view kRunPages =
     "\nSee sbx-run(1), sbx-policy(5), sbx-record(5), sbx-security(7).\n";
 
-std::string guide_lines(std::string_view command, const Paint& paint) {
+/// An example stays one line, so that it can be copied.
+std::string guide_lines(std::string_view command, const Sheet& sheet) {
   const Guide* const guide = guide_of(command);
   if (guide == nullptr) return {};
-  std::string text = "\n" + paint.bold("Examples:") + "\n";
+  std::string text = "\n" + sheet.paint.bold("Examples:") + "\n";
   for (const char* const example : guide->examples) text += fmt::format("  {}\n", example);
-  return text + "\n" + paint.bold("Exit status:") + "\n" + guide->statuses;
+  return text + "\n" + sheet.paint.bold("Exit status:") + "\n  " +
+         wrapped(guide->statuses, sheet.width, 2) + "\n";
 }
 
 std::string family_text(const std::vector<CommandDoc>& tree, const std::string& family,
@@ -114,7 +117,7 @@ std::string help_text(const std::vector<CommandDoc>& tree, std::string_view comm
   const Paint& paint = sheet.paint;
   std::string text = wrapped(found->text, sheet.width, 0) + "\n\n" + paint.bold("Usage:") + "\n";
   if (command == "run")
-    text += kRunForms;
+    text += fitted(kRunForms, sheet.width);
   else
     text += fmt::format("  sbx{}{}{}{}\n", command.empty() ? "" : " ", command,
                         found->operands.empty() ? "" : " ", found->operands);
@@ -127,8 +130,8 @@ std::string help_text(const std::vector<CommandDoc>& tree, std::string_view comm
     for (const OptionDoc& option : found->options)
       if (option.group == group) text += option_lines(option, sheet);
   }
-  text += guide_lines(command, paint);
-  if (command == "run") text += kRunPages;
+  text += guide_lines(command, sheet);
+  if (command == "run") text += fitted(kRunPages, sheet.width);
   if (command.empty()) text += "\n\"sbx help COMMAND\" explains one, with examples.\n";
   return text;
 }

@@ -515,7 +515,9 @@ class SessionCommand {
     const std::string text = seen.text.value_or("");
     Json json = session::headed(seen);
     if (seen.text) put_name(json, "text", text);
-    const int printed = typed_.output.json ? print(dump(json)) : print(text);
+    const int printed = typed_.output.json      ? print(dump(json))
+                        : typed_.patch || texts ? print(text)
+                                                : print_fitted(text);
     if (!typed_.patch) return printed;
     const std::vector<protocol::LeftFacts> left =
         seen.left.value_or(std::vector<protocol::LeftFacts>{});

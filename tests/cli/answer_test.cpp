@@ -8,6 +8,7 @@
 #include <sbx/record.hpp>
 
 #include "base/text.hpp"
+#include "cli/answer.hpp"
 #include "cli/app.hpp"
 #include "cli/completions/completions.hpp"
 #include "record/captured.hpp"
@@ -33,6 +34,15 @@ TEST(Text, Utf8IsToldFromOtherBytes) {
                        "b"),
             "a\xef\xbf\xbd"
             "b");
+}
+
+TEST(Answer, LinesBreakAtBlanksByTheColumnsThatTheyTake) {
+  EXPECT_EQ(fitted("NAME  one two three\nshort\n", 12),
+            "NAME  one\n      two\n      three\nshort\n");
+  EXPECT_EQ(fitted("a \xe4\xb8\xad\xe6\x96\x87 b", 7), "a \xe4\xb8\xad\xe6\x96\x87\nb");
+  EXPECT_EQ(fitted("a e\xcc\x81 b", 5), "a e\xcc\x81 b");
+  EXPECT_EQ(fitted("\033[1mbold\033[0m b", 6), "\033[1mbold\033[0m b");
+  EXPECT_EQ(fitted("\x80\x80\x80\x80\x80\x80 a", 3), "\x80\x80\x80\x80\x80\x80 a");
 }
 
 TEST(Text, Base64OfEveryRemainder) {

@@ -66,9 +66,9 @@ int audit(const Invocation& typed) {
   const auto policy = load_operand(typed.operands.front(), {}, place->context);
   if (!policy) return complain(typed, policy.error());
   const plan::Audit audit = plan::audit(*policy);
-  return print(typed.output.json ? audit_for_programs(audit, policy->name.value)
-                                 : audit_for_people(audit, policy->name.value,
-                                                    paint_for(typed.output.color, STDOUT_FILENO)));
+  if (typed.output.json) return print(audit_for_programs(audit, policy->name.value));
+  return print_fitted(
+      audit_for_people(audit, policy->name.value, paint_for(typed.output.color, STDOUT_FILENO)));
 }
 
 }  // namespace sbx::cli::policy_verb

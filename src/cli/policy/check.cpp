@@ -60,7 +60,8 @@ int check(const Invocation& typed) {
          {policy::warnings(*policy, place->context.home), plan::call_warnings(policy->syscalls)})
       for (const policy::Warning& warning : list) checked.warnings.push_back(warning.message);
   }
-  const int printed = print(text_of(files, typed));
+  const std::string text = text_of(files, typed);
+  const int printed = typed.format.empty() ? print_fitted(text) : print(text);
   return printed != kDone ? printed : good ? kDone : kFindings;
 }
 

@@ -69,13 +69,14 @@ int explain(const Invocation& typed) {
     return usage(typed, "\"sbx policy explain\" needs one key, group, code, status or exit status",
                  "for example limits.memory, @debug, unknown-key, degraded or 137");
   const std::string& name = typed.operands.front();
-  if (const policy::Key* key = policy::find_key(name)) return print(key_text(*key));
-  if (const auto group = plan::find_group(name)) return print(group_text(*group));
-  if (const record::CodeText* code = record::find_code(name)) return print(code_text(name, *code));
-  if (const std::string term = record::term_text(name); !term.empty()) return print(term);
-  if (policy::is_section(name)) return print(section_text(name));
+  if (const policy::Key* key = policy::find_key(name)) return print_fitted(key_text(*key));
+  if (const auto group = plan::find_group(name)) return print_fitted(group_text(*group));
+  if (const record::CodeText* code = record::find_code(name))
+    return print_fitted(code_text(name, *code));
+  if (const std::string term = record::term_text(name); !term.empty()) return print_fitted(term);
+  if (policy::is_section(name)) return print_fitted(section_text(name));
   for (const plan::Call* call : {plan::find_call(name), plan::find_absent_call(name)})
-    if (call != nullptr) return print(call_text(*call));
+    if (call != nullptr) return print_fitted(call_text(*call));
   const std::string_view meant = meant_name(name);
   return usage(
       typed, fmt::format("there is no key, group or code \"{}\"", name),
