@@ -78,6 +78,9 @@ int dispatch(const Invocation& typed, const Process& process) {
   if (typed.command.empty()) return print_fitted(std::string(kFirstSteps));
   if (typed.command == "run" && is_of_notebooks(typed.cell))
     return cells_command(typed, {.arguments = process.area, .started = process.started});
+  if (typed.command == "run" && typed.session.empty() && !typed.request.directory.empty())
+    return refuse_run(typed, usage_error("--cwd without --session has no effect",
+                                         "--workspace DIR is where a run begins"));
   if (typed.command == "run" && !typed.session.empty())
     return run_in_session(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "run")

@@ -185,10 +185,11 @@ OptionRow dies_with_parent(const char* text) {
 
 std::span<const OptionRow> exec_options() {
   static const Rows rows = [] {
-    Rows list = rows_of_run({"--lang", "-c", "--set", "--require", "--timeout", "--cpu-time",
-                             "--output", "--env", "--env-file", "--env-fd", "--stdin",
-                             "--interactive", "--json", "--report", "--report-fd", "--events-fd",
-                             "--explain", "--quiet", "--verbose"});
+    Rows list =
+        rows_of_run({"--lang",      "-c",          "--cwd",         "--set",   "--require",
+                     "--timeout",   "--cpu-time",  "--output",      "--env",   "--env-file",
+                     "--env-fd",    "--stdin",     "--interactive", "--json",  "--report",
+                     "--report-fd", "--events-fd", "--explain",     "--quiet", "--verbose"});
     list.push_back(dies_with_parent("Cancel the call when the process that started sbx ends."));
     list.push_back({"-d,--detach", "", kOptions, kOnce,
                     "Run it in the background and print the number of the call.",
@@ -210,6 +211,15 @@ std::span<const OptionRow> eval_options() {
         "language.",
         take_context},
        {"-c", "CODE", kOptions, kOnce, "The cell itself, instead of a file.", of_run("-c").take},
+       shared(
+           "--cwd",
+           "Begin in DIR, a directory inside, for this cell alone: afterwards the interpreter is "
+           "where it was before."),
+       shared("--env", "Set a variable of the environment for this cell alone, as NAME=VALUE."),
+       shared("--env-file",
+              "Set variables from lines NAME=VALUE for this cell alone; empty lines and lines that "
+              "begin with # are skipped."),
+       shared("--env-fd", "Like --env-file, from the open descriptor N."),
        {"-i,--interactive", "", kOptions, kOnce,
         "Read cells from the terminal, with line editing, history and completion, until Ctrl-D.",
         of_run("--interactive").take},

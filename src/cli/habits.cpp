@@ -91,9 +91,9 @@ constexpr const char* kOwnKernelParts =
 constexpr OptionHabit kOptionHabits[] = {
     {"-e --env-var --setenv", "--env NAME=VALUE sets a variable",
      "--env NAME=VALUE sets a variable"},
-    {"-w --workdir --chdir --cwd",
+    {"-w --workdir --chdir",
      "--workspace DIR:overlay makes DIR the working directory, copy-on-write",
-     "a call begins in the session's directory: sh -c 'cd DIR && exec COMMAND'"},
+     "--cwd DIR is where a call begins"},
     {"--volume --mount --bind-mount",
      "--read SOURCE:TARGET shows a file or directory, --write SOURCE:TARGET lets it be changed",
      nullptr},

@@ -25,6 +25,11 @@ constexpr OptionRow kRunOptions[] = {
      "Run it as a call of this session, which is started first with this policy if it isn't there. "
      "See sbx-session(1).",
      take_session},
+    {"--cwd", "DIR", kProgram, kOnce,
+     "With --session, begin in DIR, a directory inside: an absolute path, or one from the "
+     "session's "
+     "directory on. It is looked up in the sandbox, with the rights of the program.",
+     take_cwd},
     {"--cells", "FILE", kProgram, kOnce,
      "Run the code cells of a notebook, or of a script that is divided by lines # %% (.js: // %%), "
      "one after "

@@ -230,13 +230,19 @@ class Eval {
     if (typed_.cell.stream && typed_.output.json)
       return usage("usage", "--json and --stream exclude each other",
                    "the last event of --stream has the record");
+    if (std::ranges::find(typed_.named, "environment.pass", &policy::Override::key) !=
+        typed_.named.end())
+      return usage("not-of-a-call", "environment.pass is the session's, and a cell can't change it",
+                   "--env NAME=VALUE gives the cell a variable of its own");
     protocol::EvalRequest request{.id = id_,
                                   .language = language(typed_),
                                   .context = typed_.cell.context,
                                   .code = SBX_TRY(code()),
                                   .overrides = typed_.named,
                                   .capture = typed_.output.json,
-                                  .follow = typed_.cell.stream};
+                                  .follow = typed_.cell.stream,
+                                  .directory = typed_.request.directory,
+                                  .environment = SBX_TRY(run::read_variables(typed_.variables))};
     if (!is_utf8(request.code))
       return usage("bad-code", "the cell is not UTF-8", "convert it: iconv -t utf-8 FILE");
     return request;

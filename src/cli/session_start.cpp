@@ -118,25 +118,29 @@ Status check_same_policy(const Invocation& start, const host::Host& host,
 
 /// Relative paths, of the command and of the policy, mean the directory in which the session was
 /// started.
-Status check_same_directory(const host::Host& host, const protocol::SessionFacts& facts) {
+Status check_same_directory(const Invocation& typed, const host::Host& host,
+                            const protocol::SessionFacts& facts) {
   if (!facts.follows_caller || facts.started_in == host.working_directory) return {};
+  if (typed.request.directory.starts_with('/')) return {};  // it means the same from anywhere
   const std::string name = printable(facts.name);
   return usage("other-directory",
                fmt::format("the session \"{}\" runs in '{}', and this directory is '{}'", name,
                            printable(facts.started_in), printable(host.working_directory)),
-               fmt::format("cd there, or take another name; sbx session exec {} runs there from "
-                           "anywhere",
+               fmt::format("cd there, name the directory inside with --cwd /PATH, or take another "
+                           "name; sbx session exec {} runs there from anywhere",
                            name));
 }
 
-Status check_living(const Invocation& start, const host::Host& host, session::Client& client) {
+/// `typed`: the whole command; `start`: what a session would be started with.
+Status check_living(const Invocation& typed, const Invocation& start, const host::Host& host,
+                    session::Client& client) {
   const protocol::SessionFacts facts = SBX_TRY(client.ask(protocol::InfoRequest{}));
   if (!start.request.inputs.empty())
     return usage("usage",
                  "--in copies files when a session starts, and \"" + start.session + "\" lives",
                  "sbx session put " + start.session + " FILE");
   SBX_TRY(check_same_policy(start, host, facts));
-  return check_same_directory(host, facts);
+  return check_same_directory(typed, host, facts);
 }
 
 }  // namespace
@@ -260,7 +264,7 @@ int run_in_session(const Invocation& typed, const OwnProcess& process) {
   std::erase_if(start.named, is_of_call);
   Joined joined = join_session(start, process, *host, name);
   if (joined.client)
-    if (const Status fits = check_living(start, *host, *joined.client); !fits)
+    if (const Status fits = check_living(typed, start, *host, *joined.client); !fits)
       return refuse(fits.error());
   if (joined.started) {
     const session::StartAnswer& started = *joined.started;

@@ -241,6 +241,13 @@ Status take_stdin(Invocation& typed, std::string_view value) {
 
 // --- what to run
 
+Status take_cwd(Invocation& typed, std::string_view value) {
+  if (value.empty())
+    return bad_value("--cwd needs a directory of the session", "for example --cwd src");
+  typed.request.directory = std::string(value);
+  return {};
+}
+
 Status take_lang(Invocation& typed, std::string_view value) {
   if (value.empty())
     return bad_value("--lang needs the name of a language", "for example --lang python");

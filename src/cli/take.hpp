@@ -40,6 +40,7 @@ Take take_env;
 Take take_env_file;
 Take take_env_fd;
 Take take_stdin;
+Take take_cwd;
 Take take_lang;
 Take take_code;
 Take take_cells;

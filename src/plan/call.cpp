@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "plan/enforcement.hpp"
 #include "plan/environment.hpp"
@@ -49,6 +50,24 @@ void stay(Plan& plan) {
                 [](const ProcessLimit& each) { return each.resource == RLIMIT_CPU; });
 }
 
+/// "~" is the home inside, as for what copies files.
+Result<std::string> directory_of(const RunRequest& request,
+                                 const std::vector<std::string>& environment) {
+  const std::string& typed = request.directory;
+  if (typed.contains('\0'))
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "bad-directory",
+                      .message = "the directory of a call holds a NUL",
+                      .hint = "name a directory of the session",
+                      .obstacle = Obstacle::not_found,
+                      .side = Side::sandbox});
+  if (typed != "~" && !typed.starts_with("~/")) return typed;
+  constexpr std::string_view kHome = "HOME=";
+  for (const std::string& each : environment)
+    if (each.starts_with(kHome)) return each.substr(kHome.size()) + typed.substr(1);
+  return typed;
+}
+
 Result<Program> program_of(Plan& plan, const policy::Policy& policy, const host::Host& host,
                            const RunRequest& request, CallProgram kind) {
   if (kind == CallProgram::own) return Program{.command = request.operands, .executable = "sbx"};
@@ -74,6 +93,7 @@ Result<Plan> make_call_plan(Plan plan, const policy::Policy& policy, const host:
                               plan.sight->environment.end());
   plan.environment =
       decide_environment(policy.environment, host, with_all, program.bin_directories);
+  plan.call_directory = SBX_TRY(directory_of(request, plan.environment));
   if (request.umask) plan.umask = *request.umask;  // an interpreter keeps the session's
   plan.notes = std::move(program.notes);
   plan.explanations = std::move(program.explanations);

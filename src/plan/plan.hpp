@@ -123,6 +123,9 @@ struct Plan {
   std::optional<Executable> first;
   std::vector<std::string> environment;  ///< NAME=VALUE
   std::string working_directory;         ///< inside
+  /// A call's command begins in this one, from `working_directory` on; only the sandbox knows
+  /// whether it is there. Empty: `working_directory`.
+  std::string call_directory;
   mode_t umask = 022;
   InterpreterFacts interpreter;
   Identity identity;

@@ -35,7 +35,9 @@ struct RunRequest {
   std::string stdin_file;
   /// --env NAME=VALUE, --env-file, --env-fd; overrides the policy.
   std::vector<std::pair<std::string, std::string>> environment;
-  std::vector<Input> inputs;         ///< --in
+  std::vector<Input> inputs;  ///< --in
+  /// --cwd, of a call: where its command begins, from the session's directory on; empty: there.
+  std::string directory;
   std::vector<std::string> require;  ///< --require
   bool explain = false;              ///< --explain: report path lookups
   /// A call has its client's. Not set: the umask of the process that makes the sandbox.

@@ -267,8 +267,9 @@ struct CellError {
   std::string value;
   std::string traceback;
   std::optional<std::uint64_t> line;
+  IfAny<Obstacle> kind;  ///< the cell's directory could not be entered
 };
-SBX_FIELDS(CellError, name, value, traceback, line)
+SBX_FIELDS(CellError, name, value, traceback, line, kind)
 
 /// One of these, after so many bytes of the cell's streams.
 struct CellEvent {

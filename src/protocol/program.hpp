@@ -28,7 +28,7 @@ namespace sbx::plan {
 
 SBX_FIELDS(Input, source, target)
 SBX_FIELDS(RunRequest, operands, hold, after_dashes, language, code, code_from_stdin, interactive,
-           stdin_mode, stdin_file, environment, inputs, require, explain, umask)
+           stdin_mode, stdin_file, environment, inputs, directory, require, explain, umask)
 
 }  // namespace sbx::plan
 

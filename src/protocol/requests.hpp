@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -174,8 +175,12 @@ struct EvalRequest {
   std::vector<policy::Override> overrides;
   bool capture = false;
   bool follow = false;  ///< the client hears of results while the cell runs
+  /// The cell's own, gone after it: where it begins, and variables of the environment.
+  std::string directory;
+  std::vector<std::pair<std::string, std::string>> environment;
 };
-SBX_FIELDS(EvalRequest, id, language, context, code, overrides, capture, follow)
+SBX_FIELDS(EvalRequest, id, language, context, code, overrides, capture, follow, directory,
+           environment)
 
 enum class Question : std::uint8_t { context, completeness, completion };
 [[nodiscard]] constexpr const char* name_of(Question question) {

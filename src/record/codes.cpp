@@ -16,6 +16,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "leave out --allow-host, or set network.mode to \"allow-list\""},
     {"bad-descriptor", CodeOf::command_line, "a descriptor that was named is not open, or open in the wrong direction",
      "open it for sbx, as in: sbx run --env-fd 3 ... 3<secrets"},
+    {"bad-directory", CodeOf::command_line, "--cwd names what is not a directory of the session, or one that its programs may not enter",
+     "sbx session ls NAME lists what is in the session's directory"},
     {"bad-input", CodeOf::command_line, "--in names what can't be copied in, or a place where it can't lie",
      "files are copied in; the target is a new name in the working directory, /tmp or the home"},
     {"bad-code", CodeOf::command_line, "the code of a cell is not UTF-8",

@@ -12,6 +12,7 @@
 #include "base/sys.hpp"
 #include "network/offline.hpp"
 #include "plan/call.hpp"
+#include "plan/files/path_text.hpp"
 #include "plan/program/build_directory.hpp"
 #include "policy/load.hpp"
 #include "run/connect_note.hpp"
@@ -279,6 +280,10 @@ class Call {
       std::erase_if(outcome.limits_met,
                     [](const LimitMet& met) { return met.limit.starts_with("disk"); });
     // The words of sbx's own program are not what the user typed.
+    plan::Plan& plan = *answer_.plan;
+    if (!plan.call_directory.empty())  // where its relative paths lead
+      plan.working_directory =
+          plan::normal(plan::joined(plan.working_directory, plan.call_directory));
     if (ties_.image < 0)
       add_hints(outcome, *answer_.policy, *answer_.plan, held_.host(),
                 {.operands = request_.program.operands, .how = "start the session with"});

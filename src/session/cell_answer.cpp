@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/obstacle.hpp"
 #include "base/text.hpp"
 
 namespace sbx::session {
@@ -12,6 +13,7 @@ constexpr std::size_t kMostForms = 100;   ///< of one value
 constexpr std::size_t kLongestMime = 200;
 constexpr std::size_t kLongestDisplay = 200;  ///< the name of a display
 constexpr std::size_t kMostErrors = 100;      ///< that are told of one cell; a driver reports one
+constexpr std::uint64_t kMostErrno = 4096;    ///< what the kernel says is below
 constexpr std::size_t kLongestText = std::size_t{512} << 10;  ///< of an error's parts
 /// What a result or a value without content takes here all the same.
 constexpr std::uint64_t kOfResult = 100;
@@ -158,6 +160,9 @@ CellAnswer::Said CellAnswer::take_error(const Json& message) {
             {"value", bounded_text(message, "value")},
             {"traceback", bounded_text(message, "traceback")},
             {"line", line != nullptr && line->is_number_unsigned() ? *line : Json(nullptr)}};
+  const std::uint64_t code = number_of(message, "errno");
+  const Obstacle kind = code < kMostErrno ? obstacle_of(static_cast<int>(code)) : Obstacle::none;
+  if (kind != Obstacle::none) error_["kind"] = name_of(kind);
   last_ = error_;
   return Said::error;
 }

@@ -8,12 +8,20 @@
 #include "base/text.hpp"
 #include "policy/load.hpp"
 #include "protocol/packet.hpp"
+#include "run/variables.hpp"
 
 namespace sbx::session {
 namespace {
 
 /// A client that was stopped must not stop the context's supervision.
 constexpr timeval kTakesWithin{.tv_sec = 2, .tv_usec = 0};
+
+/// One word for a shell, with each byte as it is.
+std::string single_quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return quoted + "'";
+}
 
 }  // namespace
 
@@ -36,6 +44,23 @@ Status OpenCell::narrow(const policy::Policy& policy, const std::string& session
   auto narrowed = policy::narrow(policy, request_.overrides, "session \"" + session + "\"");
   if (!narrowed) return fail(narrowed.error().front());
   record.policy = std::move(*narrowed);
+  return check_own();
+}
+
+/// What is the cell's own travels to its interpreter as text.
+Status OpenCell::check_own() const {
+  const auto bad = [](const std::string& what) {
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "bad-value",
+                      .message = what + " of a cell must be UTF-8 without a NUL",
+                      .hint = "a cell can set it itself, byte by byte"});
+  };
+  const auto fits = [](const std::string& text) { return is_utf8(text) && !text.contains('\0'); };
+  if (!fits(request_.directory)) return bad("the directory");
+  for (const auto& [name, value] : request_.environment) {
+    SBX_TRY(run::check_variable_name(name, "--env"));
+    if (!fits(value)) return bad("the variable " + name);
+  }
   return {};
 }
 
@@ -55,10 +80,22 @@ std::string OpenCell::begin(std::uint64_t count, const Driver& driver) {
   const std::string nonce = random_hex();
   said.emplace(nonce, count, record.policy->output.results.value);
   began_microseconds = sys::now_microseconds();
-  if (!driver.reads_plain)
-    return Json{{"op", "cell"}, {"nonce", nonce}, {"count", count}, {"code", code()}}.dump(
-        -1, ' ', false, Json::error_handler_t::replace);
-  std::string text = nonce + " " + std::to_string(count) + "\n" + code();
+  if (driver.reads_plain) return plain_request(nonce, count);
+  Json request{{"op", "cell"}, {"nonce", nonce}, {"count", count}, {"code", code()}};
+  if (!request_.directory.empty()) request["cwd"] = request_.directory;
+  for (const auto& [name, value] : request_.environment) request["env:" + name] = value;
+  return request.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string OpenCell::plain_request(const std::string& nonce, std::uint64_t count) const {
+  std::string own;
+  for (const auto& [name, value] : request_.environment)
+    own += "\\__sbx_set " + name + " " + single_quoted(value) + " || \\builtin return 1\n";
+  if (!request_.directory.empty())
+    own += "\\__sbx_change_to " + single_quoted(request_.directory) + "\n";
+  std::string text = nonce + " " + std::to_string(count);
+  if (!own.empty()) text += " " + std::to_string(own.size());
+  text += "\n" + own + code();
   std::erase(text, '\0');  // bash neither keeps nor counts them
   return text;
 }

@@ -51,6 +51,8 @@ class OpenCell {
 
  private:
   OpenCell() = default;
+  [[nodiscard]] Status check_own() const;
+  [[nodiscard]] std::string plain_request(const std::string& nonce, std::uint64_t count) const;
   UniqueFd client_;
   UniqueFd out_;
   UniqueFd err_;

@@ -142,6 +142,7 @@ struct Program {
   bool interactive;
   winsize window;
   Text working_directory;
+  Text call_directory;  ///< of a call: from there on; null: none
   mode_t umask;
   Relative<const Limit> limits;
   std::uint64_t limit_count;

@@ -68,11 +68,17 @@ constexpr StageFunction kBegun[] = {
 /// Limits come after the privileges that would lift them; the filter, which refuses what the others
 /// need, comes last.
 constexpr StageFunction kPayload[] = {
-    stage<own_session>,       stage<connect_streams>,
-    stage<mark_descriptors>,  stage<enter_working_directory>,
-    stage<drop_privileges>,   stage<set_limits>,
-    stage<raise_second_wall>, stage<reset_signals>,
-    execute_program,          nullptr,
+    stage<own_session>,
+    stage<connect_streams>,
+    stage<mark_descriptors>,
+    stage<enter_working_directory>,
+    stage<drop_privileges>,
+    stage<enter_call_directory>,
+    stage<set_limits>,
+    stage<raise_second_wall>,
+    stage<reset_signals>,
+    execute_program,
+    nullptr,
 };
 
 /// In the order of SBX_TIERS.

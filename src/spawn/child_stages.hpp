@@ -77,6 +77,8 @@ void connect_streams(const Program& program);
 void mark_descriptors(const Program& program);
 void enter_working_directory(const Program& program);
 void drop_privileges(const Program& program);
+/// A call begins there.
+void enter_call_directory(const Program& program);
 void set_limits(const Program& program);
 void raise_second_wall(const Program& program);
 void reset_signals(const Program& program);

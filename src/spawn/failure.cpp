@@ -135,6 +135,39 @@ Error explain_exec(const plan::Plan& plan, int error) {
   return result;
 }
 
+Error explain_directory(const plan::Plan& plan, int error) {
+  Error result{.kind = ErrorKind::usage,
+               .code = "bad-directory",
+               .errno_value = error,
+               .hint = "sbx session ls NAME lists what is in the session's directory",
+               .side = Side::sandbox};
+  const std::string shown = "'" + printable(plan.call_directory) + "'";
+  switch (error) {
+    case ENOENT:
+      result.message = "--cwd: there is no directory " + shown + " in the session";
+      break;
+    case ENOTDIR:
+      result.message = "--cwd: " + shown + " is not a directory in the session";
+      break;
+    case EACCES:
+    case EPERM:
+      result.message = "--cwd: the session's programs may not enter " + shown;
+      result.hint = "its mode keeps them out: chmod u+x on it, in a call";
+      break;
+    case ELOOP:
+      result.message =
+          "--cwd: " + shown + " leads through a link of /proc, or through links in a circle";
+      result.hint = "name the directory itself";
+      break;
+    default:
+      result.message = "--cwd: the call can't begin in " + shown;
+      return result;
+  }
+  result.obstacle = obstacle_of(error);
+  result.errno_value = 0;
+  return result;
+}
+
 /// A user namespace without privileges inside: AppArmor's restriction (Ubuntu since 23.10), or a
 /// filter that allows creating namespaces but nothing in them.
 Error explain_no_rights(Error error) {
@@ -169,6 +202,7 @@ bool in_chroot() {
 
 Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
   if (progress.stage == Stage::exec) return explain_exec(plan, progress.error);
+  if (progress.stage == Stage::call_directory) return explain_directory(plan, progress.error);
   if (progress.error == ETOOMANYREFS) return sys::descriptors_in_flight();
   Error error{.kind = ErrorKind::setup,
               .code = "setup-" + std::string(stage_name(progress.stage)),

@@ -78,6 +78,7 @@ namespace sbx::child {
   X(securebits, protection, "uid 0 means nothing inside")                                        \
   X(capabilities, protection, "the command has no capability")                                   \
   X(no_new_privs, protection, "execve grants nothing")                                           \
+  X(call_directory, construction, "a call's command begins where --cwd says")                    \
   X(limits, protection, "the limits of each process hold")                                       \
   X(landlock, protection, "the second wall stands: files, signals, abstract sockets")            \
   X(seccomp, protection, "only the allowed system calls pass")                                   \

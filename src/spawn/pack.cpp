@@ -257,6 +257,8 @@ Block pack(const plan::Plan& plan, const PackRequest& request) {
   pack_disk(block, program, plan, request.disk);
   pack_steps(block, program, plan, request);
   block.text(program, &Program::working_directory, plan.working_directory);
+  if (!plan.call_directory.empty())
+    block.text(program, &Program::call_directory, plan.call_directory);
   pack_array(block, program, &Program::limits, limits_of(plan));
   pack_landlock(block, program, plan);
   pack_array(block, program, &Program::filter, plan.filter.program);

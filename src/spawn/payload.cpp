@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <signal.h>
@@ -70,6 +71,8 @@ void mark_descriptors(const Program& program) {
 
 void enter_working_directory(const Program& program) {
   ::umask(program.umask);
+  const char* const asked = program.call_directory.get();
+  if (asked != nullptr && *asked == '/') return;  // the session's need not be there any more
   if (!enter(program, Stage::working_directory)) return;
   must(program, Stage::working_directory, 0, ::chdir(program.working_directory));
 }
@@ -102,6 +105,20 @@ void drop_privileges(const Program& program) {
   }
   if (enter(program, Stage::no_new_privs))
     must(program, Stage::no_new_privs, 0, ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+}
+
+/// Without a privilege, because programs of the session may have put anything there. A link is
+/// followed as they would follow it, but none of /proc, which may lead to what PID 1 holds. Before
+/// the limits: one of open files must not keep it from being opened.
+void enter_call_directory(const Program& program) {
+  if (program.call_directory.get() == nullptr || !enter(program, Stage::call_directory)) return;
+  const open_how how{
+      .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .mode = 0, .resolve = RESOLVE_NO_MAGICLINKS};
+  const long directory =
+      must(program, Stage::call_directory, 0,
+           call(SYS_openat2, AT_FDCWD, program.call_directory.get(), &how, sizeof how));
+  must(program, Stage::call_directory, 0, ::fchdir(static_cast<int>(directory)));
+  ::close(static_cast<int>(directory));
 }
 
 void set_limits(const Program& program) {

@@ -55,9 +55,9 @@ auto members(Struct& program)
   requires std::is_same_v<std::remove_const_t<Struct>, plan::RunRequest>
 {
   auto& [hold, operands, after_dashes, language, code, code_from_stdin, interactive, stdin_mode,
-         stdin_file, environment, inputs, require, explain, umask] = program;
+         stdin_file, environment, inputs, directory, require, explain, umask] = program;
   return std::tie(hold, operands, after_dashes, language, code, code_from_stdin, interactive,
-                  stdin_mode, stdin_file, environment, inputs, require, explain, umask);
+                  stdin_mode, stdin_file, environment, inputs, directory, require, explain, umask);
 }
 
 template <class Struct>

@@ -175,9 +175,9 @@ class Help(SessionTest):
         self.assertIn("--read .:/w", self.hint("run", "-v", ".:/w", "ls"))
         self.assertEqual(self.run_sbx("run", "--read", ".:/w", "--", "cat", "/w/f.txt").out, "data\n")
         self.start_session()
-        for typed, words in (("-e A=1", "--env"), ("-it", "-i gives"), ("-w /tmp", "cd DIR"), ("-u root", "leave it out"), ("-m 5M", "sbx session start NAME with --memory")):
+        for typed, words in (("-e A=1", "--env"), ("-it", "-i gives"), ("-w /tmp", "--cwd DIR"), ("-u root", "leave it out"), ("-m 5M", "sbx session start NAME with --memory")):
             self.assertIn(words, self.hint("session", "exec", *typed.split(), "work", "true"), typed)
-        self.assertEqual(self.exec_ok("sh", "-c", "cd /tmp && exec pwd").out, "/tmp\n")
+        self.assertEqual(self.exec_ok("--cwd", "/tmp", "pwd").out, "/tmp\n")
         self.assertIn("sh -c 'echo hi | wc -c'", self.hint("session", "exec", "work", "echo hi | wc -c"))
 
 

@@ -70,7 +70,7 @@ SECOND_TO_ANOTHER = {"private_mounts"}
 # Only runs with network.mode = "allow-list" have these.
 GATEWAY = {"gateway", "own_network", "links"}
 # Only calls of a session have these: tests/session/test_options.py leaves them out and makes them fail.
-SESSION = {"held"}
+SESSION = {"held", "call_directory"}
 # Only where /proc hides processes: tests/sandbox/test_hidepid.py leaves it out and makes it fail.
 HIDDEN = {"processes"}
 # The child opens an ordinary user's grants itself, so the parent's stage has nothing to do.

@@ -844,6 +844,38 @@ while True: syscall(SYSCALLS["renameat2"], -100, b"/tmp/t/dir", -100, b"/tmp/t/l
         self.assertEqual(secret.read_text(), "of the host\n")
         self.assertGreater(whole, 0)
 
+    def test_a_directory_that_turns_into_a_link_leads_a_call_nowhere(self):
+        """The links lead to a directory of the host, to what PID 1 holds, and in a circle. A call begins in the directory or not at all."""
+        secret = self.write("secret/file", "of the host\n", directory=self.tmp)
+        self.start_session()
+        for number, victim in enumerate((secret.parent, "/proc/1/root", "/proc/self/fd", "link")):
+            place = f"/tmp/t{number}"
+            flips = self.serve(rf'''
+os.makedirs("{place}/real"); open("{place}/real/file", "w").write("of the session\n")
+os.symlink({str(victim)!r}, "{place}/link"); os.rename("{place}/real", "{place}/dir")
+print("ready", flush=True)
+while True: syscall(SYSCALLS["renameat2"], -100, b"{place}/dir", -100, b"{place}/link", 2)
+''')
+            ends = set()
+            for _ in range(20):
+                answer = self.exec_json("--cwd", f"{place}/dir", "--", "cat", "file")
+                outcome = answer.record["outcome"]
+                ends.add(outcome["status"])
+                if outcome["status"] == "setup-failed":
+                    self.assertIn((outcome["code"], outcome["kind"], outcome["side"]),
+                                  [("bad-directory", kind, "sandbox") for kind in ("not-found", "not-permitted", "not-a-directory")], answer)
+                elif outcome["exit_code"] == 0:
+                    self.assertEqual(answer.record["stdout"]["text"], "of the session\n", answer)
+                else:  # /proc/self/fd is a directory, and holds no such name
+                    self.assertEqual(victim, "/proc/self/fd", answer)
+            self.assertEqual(self.state(flips)["state"], "running")
+            self.assertEqual(self.sbx_session("kill", "work", flips, "KILL").status, 0)
+            self.assertEqual(self.sbx_session("wait", "work", flips).status, 128 + 9)
+            # The twin: nobody exchanges the names, and each leads where it leads.
+            names = json.loads(self.exec_ok("--lang", "python", "-c", f"import json, os; print(json.dumps(sorted(os.listdir('{place}'), key=lambda n: os.path.islink('{place}/' + n))))").out)
+            self.assertEqual(self.exec_ok("--cwd", f"{place}/{names[0]}", "--", "cat", "file").out, "of the session\n")
+        self.assertEqual(secret.read_text(), "of the host\n")
+
     PICTURE = "from base64 import b64decode\nclass P:\n    def _repr_png_(self): return b64decode('iVBORw0KGgo=')\n    def __repr__(self): return 'a picture'\nP()"
 
     def test_values_of_cells_go_through_no_link(self):

@@ -278,6 +278,7 @@ sorted(link.split(':')[0] for fd, link in held.items() if fd > 2)
         self.ended(cell("import time; time.sleep(1000)", "--timeout", "100ms"), "over-budget", "kept", "wall_time")
         for options, status in ((("--context", "second"), "setup-failed"), (("--lang", "ruby"), "setup-failed")):
             self.assertEqual(cell("1", *options)["outcome"]["status"], status)
+        cell("1", "--cwd", "nowhere")
         held.hold(self.eval("1", "--json", name="nosuch").record)
         self.ended(cell("import os; os._exit(3)"), "died", "lost")
         cell("1")

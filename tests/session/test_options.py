@@ -396,6 +396,15 @@ class Errors(SessionTest):
                 self.stop_session()
         self.nothing_is_left()
 
+    def test_a_call_whose_directory_is_left_out_or_fails_is_noticed(self):
+        for fault, status in (({}, 0), ({"SBX_TEST_SKIP": "call_directory"}, 0), ({"SBX_TEST_FAIL": "call_directory:EIO"}, 125)):
+            with self.subTest(fault=fault):
+                self.start_session(program=sbxtest.WITH_FAULTS, env=fault)
+                answer = self.sbx_session("exec", "work", "--cwd", "/tmp", "--", "pwd", program=sbxtest.WITH_FAULTS)
+                self.assertEqual((answer.status, answer.out == "/tmp\n"), (status, not fault), answer)
+                self.assertEqual("'/tmp'" in answer.err, status == 125, answer)
+                self.stop_session()
+
     def privileges(self, fault=""):
         """Of two calls of a session, whose holder empties the bounding set; the second one's init and ruleset of Landlock were made ahead."""
         look = r"""

@@ -185,6 +185,9 @@ class Completer {
       offer_settings();
     } else if (names == "--session") {
       offer(sessions());
+    } else if (names == "--cwd") {
+      if (!operands_.empty()) offer(directories(operands_[0], begun_));
+      also_ = "nospace";
     } else if (names == "--lang") {
       offer(std::string_view(command_->name) == "session eval" ? languages_of_contexts()
                                                                : languages());

@@ -138,4 +138,10 @@ Offers paths(const std::string& session, std::string_view begun) {
   return found;
 }
 
+Offers directories(const std::string& session, std::string_view begun) {
+  Offers found = paths(session, begun);
+  std::erase_if(found, [](const Offer& each) { return !each.word.ends_with('/'); });
+  return found;
+}
+
 }  // namespace sbx::cli::completion

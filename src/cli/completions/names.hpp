@@ -34,5 +34,7 @@ enum class Which : unsigned char { running, background, running_background };
 [[nodiscard]] Offers calls(const std::string& session, Which which);
 /// The entries of the directory that the begun path names.
 [[nodiscard]] Offers paths(const std::string& session, std::string_view begun);
+/// The directories among them.
+[[nodiscard]] Offers directories(const std::string& session, std::string_view begun);
 
 }  // namespace sbx::cli::completion

@@ -46,6 +46,7 @@ Status check_notebook_options(const Invocation& typed) {
   const auto& [directory, collect, diff, apply, patterns, yes, keep] = typed.bring_out;
   const std::pair<bool, const char*> unfit[] = {
       {!typed.session.empty(), "--session"},
+      {!typed.request.directory.empty(), "--cwd"},
       {typed.request.code.has_value(), "-c"},
       {typed.request.interactive, "-i"},
       {typed.request.stdin_mode != plan::StdinMode::inherit, "--stdin"},

@@ -127,6 +127,11 @@ class Repl {
     if (typed_.die_with_parent)
       return usage("usage", "-i and --die-with-parent exclude each other",
                    "a prompt ends with its terminal");
+    if (!typed_.request.directory.empty() || !typed_.variables.empty())
+      return usage("usage",
+                   typed_.variables.empty() ? "-i and --cwd exclude each other"
+                                            : "-i and --env exclude each other",
+                   "both are one cell's; a cell that changes them for those after it can be typed");
     if (typed_.operands.size() > (typed_.request.code ? 1U : 2U))
       return usage("usage", "\"sbx session eval -i\" takes one file", "sbx session eval --help");
     if (typed_.operands.size() > 1 && typed_.operands[1] == "-")

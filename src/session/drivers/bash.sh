@@ -2,7 +2,8 @@
 #
 # Read from a file by an interactive bash without job control, whose standard input is empty (drivers.cpp), with
 # descriptor 3 for requests and 4 for replies. A request is its length in decimal digits, a line feed, and that many
-# bytes: nonce, space, count, line feed, code. A question about code that does not run has its name in place of the count,
+# bytes: nonce, space, count, line feed, code. Where the cell has variables or a directory of its own, the count is followed
+# by a space and a size, and so many bytes before the code are commands that make them. A question about code that does not run has its name in place of the count,
 # "completeness" or "completion". A reply is one as of every driver, in JSON.
 #
 # The shell is interactive because only such a one throws everything away at SIGINT and goes on: functions, loops, eval
@@ -37,6 +38,8 @@ __sbx_thrown=  # it was left
 __sbx_why=     # for what, where not for an interrupt
 __sbx_error=
 __sbx_revived= # the shell was about to end
+__sbx_given=   # makes what is the cell's own
+__sbx_undo=    # and gives back what that replaced
 
 # Messages.
 
@@ -97,8 +100,74 @@ __sbx_receive() {
   ((${#__sbx_code} == __sbx_size)) || return
   __sbx_head=${__sbx_code%%$'\n'*}
   __sbx_code=${__sbx_code#*$'\n'}
-  __sbx_count=${__sbx_head#* }
-  __sbx_open=${__sbx_head% *}
+  __sbx_open=${__sbx_head%% *}
+  __sbx_head=${__sbx_head#* }
+  __sbx_count=${__sbx_head%% *}
+  __sbx_given=
+  [[ $__sbx_head == *\ * ]] || return 0
+  __sbx_given=${__sbx_code:0:${__sbx_head#* }}
+  __sbx_code=${__sbx_code:${__sbx_head#* }}
+}
+
+# What is the cell's own, and gone after it.
+
+__sbx_refuse() {
+  \__sbx_quote "$2"
+  __sbx_status=1 __sbx_why=exit
+  __sbx_error="\"name\":\"$1\",\"value\":$__sbx_quoted,\"traceback\":\"\",\"line\":null$3"
+  \builtin return 1
+}
+
+# $1: a variable of the environment, $2: its value.
+__sbx_set() {
+  \builtin local "__sbx_saved=$(\builtin declare -p -- "$1" 2>/dev/null)" __sbx_attributes
+  \builtin declare -gx "$1=$2" || { \__sbx_refuse VariableError "$1 can't be set"; \builtin return 1; }
+  __sbx_undo+="\\builtin unset -v $1"$'\n'
+  [[ $__sbx_saved == declare\ * ]] || \builtin return 0
+  __sbx_saved=${__sbx_saved#declare -}
+  # Its attributes, and then its value: \builtin takes no array for an argument.
+  __sbx_attributes=${__sbx_saved%% *}
+  __sbx_undo+="\\builtin declare -g${__sbx_attributes#-} $1"$'\n'
+  [[ $__sbx_saved != *=* ]] || __sbx_undo+=${__sbx_saved#* }$'\n'
+}
+
+# $1: where the cell begins. bash does not tell errno.
+__sbx_change_to() {
+  \builtin local "__sbx_to=$1" "__sbx_from=$PWD" "__sbx_before=${OLDPWD-}" __sbx_errno=2 __sbx_quoted_from
+  [[ $__sbx_to != \~ && $__sbx_to != \~/* ]] || __sbx_to=$HOME${__sbx_to:1}
+  [[ $__sbx_to == /* ]] || __sbx_to=./$__sbx_to
+  if \builtin cd -- "$__sbx_to"; then
+    \builtin printf -v __sbx_quoted_from '%q' "$__sbx_from"
+    __sbx_undo+="\\builtin cd -- $__sbx_quoted_from || \\builtin cd /"$'\n'
+    \builtin printf -v __sbx_quoted_from '%q' "$__sbx_before"
+    __sbx_undo+="OLDPWD=$__sbx_quoted_from"$'\n'
+    \builtin return 0
+  fi
+  __sbx_from=$__sbx_to
+  if [[ -d $__sbx_to ]]; then
+    __sbx_errno=13
+  elif [[ -e $__sbx_to ]]; then
+    __sbx_errno=20
+  else
+    while [[ ! -e $__sbx_from && $__sbx_from == */* ]]; do __sbx_from=${__sbx_from%/*}; done
+    [[ ! -d $__sbx_from || -x $__sbx_from ]] || __sbx_errno=13
+    [[ -z $__sbx_from || -d $__sbx_from || ! -e $__sbx_from ]] || __sbx_errno=20
+  fi
+  \__sbx_refuse DirectoryError "cannot change to '$1'" ",\"errno\":$__sbx_errno"
+}
+
+# Options of the cells must not end or trace this.
+__sbx_give() {
+  \builtin local -
+  \builtin set +eux
+  \builtin eval "$__sbx_given"
+}
+
+__sbx_take_back() {
+  \builtin local - "__sbx_text_of_undo=$__sbx_undo"
+  \builtin set +eux
+  __sbx_undo=
+  \builtin eval "$__sbx_text_of_undo"
 }
 
 # Cells.
@@ -494,6 +563,7 @@ __sbx_next() {
     \builtin trap "$__sbx_at_exit" EXIT
   fi
   while :; do
+    [[ $__sbx_undo ]] && \__sbx_take_back
     [[ $__sbx_open ]] && \__sbx_answer ''
     __sbx_thrown= __sbx_why= __sbx_error=
     \__sbx_receive || return
@@ -501,8 +571,12 @@ __sbx_next() {
       \__sbx_inspect
       continue
     fi
-    \__sbx_parse && break
-    \__sbx_misspelt
+    if \__sbx_parse; then
+      [[ $__sbx_given ]] || break
+      \__sbx_give && break
+    else
+      \__sbx_misspelt
+    fi
   done
   # Without a trap bash forgets a signal that comes while it runs a trap, as the one of ERR.
   \builtin trap '\__sbx_throw' INT
@@ -571,6 +645,7 @@ __sbx_leave() {
 }
 
 readonly -f __sbx_send __sbx_quote __sbx_answer __sbx_receive __sbx_parse __sbx_misspelt __sbx_next __sbx_end_child __sbx_enter __sbx_last __sbx_throw __sbx_failed __sbx_leave
+readonly -f __sbx_refuse __sbx_set __sbx_change_to __sbx_give __sbx_take_back
 readonly -f __sbx_settle __sbx_parses __sbx_is_cut __sbx_goes_on __sbx_completeness __sbx_take __sbx_take_until
 readonly -f __sbx_end_word __sbx_end_command __sbx_go_in __sbx_go_out __sbx_take_value __sbx_take_expansion
 readonly -f __sbx_take_parenthesis __sbx_take_redirection __sbx_take_comment __sbx_take_bare __sbx_take_quoted __sbx_add

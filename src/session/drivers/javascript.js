@@ -186,8 +186,37 @@
 
   const readable = (text) => named(withoutDriver(text));
 
-  const sendError = (name, value, traceback, line) =>
-    send({ event: 'error', nonce: cell.nonce, name, value: cut(value), traceback: cut(traceback), line });
+  const sendError = (name, value, traceback, line, more) =>
+    send({ event: 'error', nonce: cell.nonce, name, value: cut(value), traceback: cut(traceback), line, ...more });
+
+  // What is the cell's own, and gone after it: variables, and the directory in which it begins.
+
+  const chdir = process.chdir.bind(process);
+  const cwd = process.cwd.bind(process);
+
+  const enter = (request) => {
+    const former = {};
+    let origin = null;
+    cell.leave = () => {
+      for (const [name, value] of Object.entries(former)) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
+      if (origin !== null) chdir(origin);
+    };
+    for (const [name, value] of Object.entries(request)) {
+      if (!name.startsWith('env:')) continue;
+      former[name.slice(4)] = process.env[name.slice(4)];
+      process.env[name.slice(4)] = value;
+    }
+    if (!request.cwd) return;
+    let before = '/'; // where its own is gone
+    try {
+      before = cwd();
+    } catch {}
+    chdir(/^~(?=$|[/])/.test(request.cwd) && process.env.HOME ? process.env.HOME + request.cwd.slice(1) : request.cwd);
+    origin = before;
+  };
 
   // The end of the code is where V8 finds that something is missing, though it names a line of the driver's after it.
   const placeIn = (code, details) => {
@@ -365,6 +394,11 @@
   const finish = (ok, exit) => {
     const message = { event: 'done', nonce: cell.nonce, count: cell.count, ok };
     if (exit !== undefined) Object.assign(message, { exit, ended: true });
+    try {
+      cell.leave?.();
+    } catch (error) {
+      process.stderr.write(`sbx: the cell's directory could not be left: ${said(error)}\n`);
+    }
     cell = null;
     send(message);
     next();
@@ -427,6 +461,12 @@
     hasStale = false;
     blockOutputs(); // again for each cell, because programs of the last one could change the pipes, which they share
     const asked = (cell = { nonce: String(request.nonce), count: Number(request.count), code: String(request.code), sent: 0, leftOut: 0 });
+    try {
+      enter(request);
+    } catch (error) {
+      sendError(String(error?.code ?? 'Error'), said(error), '', null, { errno: -(error?.errno ?? 0) });
+      return finish(false);
+    }
     const expression = `${withImports(asExpression(asked.code))}\n//# sourceURL=${sourceName(asked.count)}`;
     evaluate = () =>
       session.post('Runtime.evaluate', { expression, replMode: true, awaitPromise: true, userGesture: true }, (failure, answer) => {

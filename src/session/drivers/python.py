@@ -1006,6 +1006,7 @@ def report_error(error):
         value=cut(value),
         traceback=cut(text.rstrip("\n")),
         line=line_of(error, cell.name),
+        **({"errno": cell.refusal.errno} if error is cell.refusal and error is not None else {})
     )
 
 
@@ -1587,6 +1588,40 @@ class Cell:
         self.flushes = False
         self.heard = False  # an interrupt
         self.ends = False  # whether nothing of the cell runs after the value that it shows next
+        self.directory = request.get("cwd", "")
+        self.variables = {name[4:]: value for name, value in request.items() if name.startswith("env:")}
+        self.former = {}  # what these were before the cell
+        self.origin = None  # where the interpreter was before the cell, open
+        self.refusal = None  # why it can't begin in its directory
+
+    def enter(self):
+        """Makes what is the cell's own: variables, and the directory in which it begins."""
+        for name, value in self.variables.items():
+            self.former[name] = os.environ.get(name)
+            os.environ[name] = value
+        if self.directory:
+            self.origin = os.open(".", os.O_PATH | os.O_DIRECTORY)
+            home = self.directory == "~" or self.directory.startswith("~/")
+            directory = os.environ.get("HOME", "~") + self.directory[1:] if home else self.directory
+            try:
+                os.chdir(directory)
+            except OSError as error:
+                self.refusal = error
+                raise
+
+    def leave(self):
+        """Gives back what enter() replaced, whatever the cell has made of it."""
+        for name, value in self.former.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        if self.origin is not None:
+            origin, self.origin = self.origin, None
+            try:
+                os.fchdir(origin)
+            finally:
+                os.close(origin)
 
 
 current = None
@@ -1701,7 +1736,7 @@ def run_cell(request):
     linecache.cache[cell.name] = (len(cell.code), None, lines_of(cell.code), cell.name)
     main.pop("__warningregistry__", None)  # a line of another cell is not this one
     prepare_streams()
-    failure = guarded(run_in_shell, cell)
+    failure = guarded(cell.enter) or guarded(run_in_shell, cell)
     if not channel.is_ours():
         end_child(failure)
     late = guarded(end_of_cell)
@@ -1719,6 +1754,10 @@ def run_cell(request):
                 channel.send(event="error", nonce=cell.nonce, name=type(failure).__name__, value="", traceback="", line=None)
         flush_all()
     current = None
+    try:
+        cell.leave()
+    except Exception as error:
+        complain("the cell's directory or variables could not be left: %s: %s" % (name_of(error), said_by(error)))
     done = {"event": "done", "nonce": cell.nonce, "count": cell.count, "ok": failure is None or code == 0}
     if code is not None:
         done["exit"] = code

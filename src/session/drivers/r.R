@@ -142,9 +142,54 @@ local({
     sprintf("%s\n... %d characters left out ...\n%s", substr(text, 1, half), as.integer(size - 2 * half), substr(text, size - half + 1, size))
   }
 
-  send_error <- function(name, value, trace, line) {
+  send_error <- function(name, value, trace, line, more = "") {
     send(paste0("{\"event\":\"error\",\"nonce\":\"", nonce, "\",\"name\":", quoted(name), ",\"value\":", quoted(cut_text(value)), ",\"traceback\":", quoted(cut_text(trace)),
-      ",\"line\":", if (is.na(line)) "null" else as.integer(line), "}"))
+      ",\"line\":", if (is.na(line)) "null" else as.integer(line), more, "}"))
+  }
+
+  # What is the cell's own, and gone after it: variables, and the directory in which it begins.
+
+  former <- list()
+  origin <- NULL
+
+  # Why setwd() refused: R does not tell errno.
+  errno_of <- function(path) {
+    if (file.exists(path)) return(if (dir.exists(path)) 13L else 20L)
+    above <- dirname(path)
+    while (!file.exists(above) && above != dirname(above)) above <- dirname(above)
+    if (dir.exists(above)) (if (file.access(above, 1) == 0) 2L else 13L) else 20L
+  }
+
+  # FALSE: there is no such directory, which has been told.
+  enter <- function(request) {
+    former <<- list()
+    origin <<- NULL
+    for (field in names(request)[startsWith(names(request), "env:")]) {
+      name <- substring(field, 5)
+      former[[name]] <<- Sys.getenv(name, unset = NA)
+      do.call(Sys.setenv, stats::setNames(list(request[[field]]), name))
+    }
+    if (is.null(request$cwd)) return(TRUE)
+    path <- path.expand(request$cwd)
+    before <- getwd()
+    if (is.null(before)) before <- "/" # its own is gone
+    tryCatch({
+      setwd(path)
+      origin <<- before
+      TRUE
+    }, error = function(e) {
+      send_error("Error", paste0("cannot change to '", path, "'"), "", NA, sprintf(",\"errno\":%d", errno_of(path)))
+      FALSE
+    })
+  }
+
+  leave <- function() {
+    for (name in names(former)) {
+      if (is.na(former[[name]])) Sys.unsetenv(name) else do.call(Sys.setenv, stats::setNames(list(former[[name]]), name))
+    }
+    former <<- list()
+    if (!is.null(origin)) tryCatch(setwd(origin), error = function(e) cat("sbx: the cell's directory could not be left\n", file = stderr()))
+    origin <<- NULL
   }
 
   send_done <- function(ok, more = "") {
@@ -411,7 +456,7 @@ local({
     count <- request$count
     sent <- 0
     pages <- 0
-    ok <- tryCatch(allowInterrupts(run(request$code)), error = function(e) {
+    ok <- enter(request) && tryCatch(allowInterrupts(run(request$code)), error = function(e) {
       send_error("Error", conditionMessage(e), conditionMessage(e), NA)
       FALSE
     }, interrupt = function(i) {
@@ -420,6 +465,7 @@ local({
     })
     while (sink.number() > 0) sink()
     tryCatch(close_device(), error = function(e) cat("sbx: the plot is lost: ", conditionMessage(e), "\n", sep = "", file = stderr()))
+    leave()
     send_done(ok)
   })
 }, envir = new.env(parent = baseenv()))
