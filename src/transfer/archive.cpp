@@ -26,7 +26,7 @@ constexpr std::int64_t kNanoseconds = 1'000'000'000;
 /// A frame as it travels. What its kind has no use for is 0.
 struct Header {
   std::uint8_t kind = 0;
-  std::uint8_t detail = 0;  ///< Reason of a fault, FileType of a listed entry
+  std::uint8_t detail = 0;  ///< Reason of a fault, FileType of a listed or a written entry
   std::uint16_t mode = 0;
   std::uint32_t name = 0;  ///< bytes, after the header
   std::uint32_t text = 0;  ///< bytes, after the name
@@ -75,15 +75,22 @@ Fields fields_of(FrameKind kind) {
               .size = true,
               .text = true,
               .last_detail = static_cast<std::uint8_t>(FileType::device)};
+    case FrameKind::written:
+      return {.name = true,
+              .size = true,
+              .number = true,
+              .last_detail = static_cast<std::uint8_t>(FileType::device)};
     case FrameKind::end:
       return {.size = true, .number = true};
+    case FrameKind::stream:
+      return {.name = true, .mode = true};
   }
   return {};
 }
 
 bool is_known(std::uint8_t kind) {
   return kind >= static_cast<std::uint8_t>(FrameKind::file) &&
-         kind <= static_cast<std::uint8_t>(FrameKind::end);
+         kind <= static_cast<std::uint8_t>(FrameKind::stream);
 }
 
 bool is_right(const Header& header) {
@@ -106,6 +113,8 @@ bool is_right(const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::file:
     case FrameKind::directory:
+    case FrameKind::listed:
+    case FrameKind::stream:
       return is_sound_path(frame.name);
     case FrameKind::link:
       return is_sound_path(frame.name) && !frame.text.empty();
@@ -115,8 +124,8 @@ bool is_right(const Frame& frame) {
       return frame.size > 0;
     case FrameKind::fault:
       return frame.number <= kLargestErrno;
-    case FrameKind::listed:
-      return is_sound_path(frame.name) && !frame.name.contains('/');
+    case FrameKind::written:
+      return frame.number <= 1;
     case FrameKind::complete:
     case FrameKind::end:
       return true;
@@ -237,12 +246,12 @@ Writer::Writer(int fd, Passed passed) : fd_(fd), passed_(std::move(passed)), pen
 }
 
 Status Writer::put(const Frame& frame) {
-  const bool listed = frame.kind == FrameKind::listed;
+  const bool has_type = frame.kind == FrameKind::listed || frame.kind == FrameKind::written;
   const bool fault = frame.kind == FrameKind::fault;
   const Header header{.kind = static_cast<std::uint8_t>(frame.kind),
-                      .detail = fault    ? static_cast<std::uint8_t>(frame.reason)
-                                : listed ? static_cast<std::uint8_t>(frame.type)
-                                         : std::uint8_t{0},
+                      .detail = fault      ? static_cast<std::uint8_t>(frame.reason)
+                                : has_type ? static_cast<std::uint8_t>(frame.type)
+                                           : std::uint8_t{0},
                       .mode = static_cast<std::uint16_t>(frame.mode & 0777),
                       .name = static_cast<std::uint32_t>(frame.name.size()),
                       .text = static_cast<std::uint32_t>(frame.text.size()),
@@ -348,19 +357,21 @@ Status Reader::check_order(const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::data:
     case FrameKind::hole:
-      if (!in_file_ || frame.size > rest_of_file_)
+      if (in_stream_ ? frame.kind == FrameKind::hole : !in_file_ || frame.size > rest_of_file_)
         return broken("more of a file than was announced");
-      rest_of_file_ -= frame.size;
+      if (!in_stream_) rest_of_file_ -= frame.size;
       if (frame.kind == FrameKind::data) rest_of_data_ = frame.size;
       return {};
     case FrameKind::complete:
-      if (!in_file_ || rest_of_file_ > 0) return broken("less of a file than was announced");
+      if (!(in_file_ || in_stream_) || rest_of_file_ > 0)
+        return broken("less of a file than was announced");
       break;
     case FrameKind::fault:
       break;
     default:
-      if (in_file_) return broken("a file without its end");
+      if (in_file_ || in_stream_) return broken("a file without its end");
   }
+  in_stream_ = frame.kind == FrameKind::stream;
   in_file_ = frame.kind == FrameKind::file;
   rest_of_file_ = in_file_ ? frame.size : 0;
   ended_ = frame.kind == FrameKind::end;
@@ -387,7 +398,8 @@ Result<Frame> Reader::next() {
               .size = header.size,
               .modified = {.tv_sec = header.seconds, .tv_nsec = header.nanoseconds}};
   if (frame.kind == FrameKind::fault) frame.reason = static_cast<Reason>(header.detail);
-  if (frame.kind == FrameKind::listed) frame.type = static_cast<FileType>(header.detail);
+  if (frame.kind == FrameKind::listed || frame.kind == FrameKind::written)
+    frame.type = static_cast<FileType>(header.detail);
   frame.name.resize(header.name);
   frame.text.resize(header.text);
   SBX_TRY(read_exactly(frame.name.data(), frame.name.size(), kBuffer));

@@ -21,7 +21,8 @@
 ///
 /// A `file` announces a name and a size; `data` and `hole` frames follow that add up to it, and
 /// `complete`; or, at any point, a `fault` that takes the file back. A file that changes while it
-/// is read so never breaks the stream. `end` is the last frame.
+/// is read so never breaks the stream. A `stream` ends in the same way, which tells its end from
+/// that of a sender that was killed. `end` is the last frame.
 namespace sbx::transfer {
 
 inline constexpr std::size_t kLongestName = 4096;
@@ -36,7 +37,9 @@ enum class FrameKind : std::uint8_t {
   complete,   ///< the file has all of its bytes
   fault,      ///< reason, number, name: something that is not sent, or was not written
   listed,     ///< name, type, mode, time, size, text: an entry of a listing
+  written,    ///< name, type, size, number: a file or link of a report; 1: another was replaced
   end,        ///< size: the bytes of all files; number: how many there are
+  stream,     ///< name, mode: a file whose size nobody knows; only `data` frames follow
 };
 
 /// Why something was left out, in words that the host chooses.
@@ -58,7 +61,7 @@ enum class Reason : std::uint8_t {
 struct Frame {
   FrameKind kind = FrameKind::end;
   Reason reason = Reason::cannot_read;  ///< of a fault
-  FileType type = FileType::file;       ///< of a listed entry
+  FileType type = FileType::file;       ///< of a listed or a written entry
   mode_t mode = 0;                      ///< permissions only
   std::uint32_t number = 0;
   std::uint64_t size = 0;
@@ -148,6 +151,7 @@ class Reader {
   bool begun_ = false;
   bool ended_ = false;
   bool in_file_ = false;
+  bool in_stream_ = false;
   std::uint64_t rest_of_file_ = 0;
   std::uint64_t rest_of_data_ = 0;
   std::uint64_t received_ = 0;

@@ -12,6 +12,7 @@
 
 #include "base/obstacle.hpp"
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "plan/files/path_text.hpp"
 #include "transfer/archive.hpp"
 #include "transfer/pack.hpp"
@@ -114,6 +115,21 @@ const char* cure_of_put(const Frame& fault) {
   }
 }
 
+constexpr std::size_t kBlock = std::size_t{64} << 10;
+constexpr const char* kOneFile = "it";  ///< in an archive of one file, whose place the words say
+
+/// Why the sandbox did not do what was asked for.
+Error refusal(const Frame& fault, const std::string& path) {
+  const bool writes = fault.reason == Reason::cannot_write;
+  return {.kind = ErrorKind::host,
+          .code = writes ? "cannot-write" : "cannot-read",
+          .message = "'" + printable(path) + "' in the session: " +
+                     words_of(fault.reason, fault.number) + cure_of_put(fault),
+          .hint = "sbx session ls NAME lists what is in the session's directory",
+          .obstacle = obstacle_of(fault.reason, fault.number),
+          .side = Side::sandbox};
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> put_arguments(const std::vector<std::string>& sources,
@@ -146,8 +162,114 @@ Result<std::vector<std::string>> get_arguments(const std::vector<std::string>& p
   return arguments;
 }
 
-std::vector<std::string> ls_arguments(const std::string& path) {
-  return {"ls", path.empty() ? "." : path};
+std::vector<std::string> ls_arguments(const std::string& path, std::uint64_t depth) {
+  return {"ls", path.empty() ? "." : path, std::to_string(depth)};
+}
+
+std::vector<std::string> read_arguments(const std::string& path, Range range) {
+  return {"read", std::to_string(range.offset), std::to_string(range.most), path};
+}
+
+Status send_stream(int to, int from, Passed passed) {
+  Writer writer(to);
+  std::uint64_t bytes = 0;
+  std::vector<char> block(kBlock);
+  SBX_TRY(writer.put(
+      {.kind = FrameKind::stream, .mode = 0666 & ~sys::file_mode_mask(), .name = kOneFile}));
+  for (;;) {
+    const ssize_t got = ::read(from, block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno(ErrorKind::host, "cannot-read", "cannot read standard input");
+    if (got == 0) break;
+    const auto count = static_cast<std::uint64_t>(got);
+    SBX_TRY(writer.put({.kind = FrameKind::data, .size = count}));
+    SBX_TRY(writer.bytes({block.data(), count}));
+    SBX_TRY(writer.flush());
+    if (passed) passed(bytes += count);
+  }
+  SBX_TRY(writer.put({.kind = FrameKind::complete}));
+  SBX_TRY(writer.put({.kind = FrameKind::end, .number = 1, .size = bytes}));
+  return writer.flush();
+}
+
+Result<Frame> read_answer(int from, const std::string& path) {
+  Reader reader(from);
+  Frame last;
+  for (;;) {
+    const Frame frame = SBX_TRY(reader.next());
+    if (frame.kind == FrameKind::end) return last;
+    if (frame.kind == FrameKind::fault) return fail(refusal(frame, path));
+    if (frame.kind != FrameKind::listed || last.kind == FrameKind::listed)
+      return broken("files where one answer should come");
+    last = frame;
+  }
+}
+
+namespace {
+
+/// The bytes of the one file that comes, to `file`. Reads to the end of the archive.
+Result<Frame> take_one(int from, int file, const OneFile& what) {
+  Reader reader(from, what.passed);
+  const Frame first = SBX_TRY(reader.next());
+  if (first.kind == FrameKind::fault) return fail(refusal(first, what.path));
+  if (first.kind != FrameKind::file) return broken("something else where a file should come");
+  if (first.size > what.max_bytes)
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "outputs-exceeded",
+                      .message = "'" + printable(what.path) +
+                                 "' has more bytes than may be "
+                                 "brought out: " +
+                                 std::to_string(first.size),
+                      .hint = "--offset and --limit bring out a part; start the session with a "
+                              "larger filesystem.outputs.max_bytes",
+                      .obstacle = Obstacle::too_large,
+                      .side = Side::sandbox});
+  for (;;) {
+    const Frame frame = SBX_TRY(reader.next());
+    if (frame.kind == FrameKind::fault) return fail(refusal(frame, what.path));
+    if (frame.kind == FrameKind::complete) break;
+    if (frame.kind != FrameKind::data) return broken("a hole in a file that is passed on");
+    const auto written = SBX_TRY(reader.take(file));
+    if (written.errno_value != 0)
+      return fail_errno(ErrorKind::host, "cannot-write", "cannot write " + what.shown,
+                        written.errno_value);
+  }
+  if (SBX_TRY(reader.next()).kind != FrameKind::end) return broken("more than one file");
+  return first;
+}
+
+}  // namespace
+
+Result<std::uint64_t> receive_stream(int from, int to, const OneFile& what) {
+  return SBX_TRY(take_one(from, to, what)).size;
+}
+
+Result<Brought> receive_file(int from, int directory, const std::string& name,
+                             const OneFile& what) {
+  struct stat facts{};
+  if (::fstat(directory, &facts) != 0)
+    return fail_errno(ErrorKind::host, "cannot-put", "cannot look at the directory of --as");
+  const auto no = [&](std::string why, Obstacle obstacle) {
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "cannot-put",
+                      .message = "'" + printable(what.shown) + "' " + std::move(why),
+                      .hint = "--as takes the name of a file, new or to be replaced",
+                      .obstacle = obstacle});
+  };
+  struct stat there{};
+  const bool is_there = ::fstatat(directory, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
+  if (is_there && S_ISDIR(there.st_mode)) return no("is a directory", Obstacle::is_directory);
+  if (is_there && !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode))
+    return no("is there, and not a regular file", Obstacle::exists);
+  if (workspace::is_temporary(name)) return no(workspace::kTemporaryName, Obstacle::not_permitted);
+  SBX_TRY(workspace::lock_directory(directory, {}));
+  workspace::remove_temporaries(directory);  // of one that was killed
+  const mode_t umask = sys::file_mode_mask();
+  auto file = SBX_TRY(workspace::NewFile::make(directory, name));
+  const Frame got = SBX_TRY(take_one(from, file.fd(), what));
+  SBX_TRY(file.finish(workspace::mode_in_place(directory, name, got.mode, umask),
+                      workspace::owner_in(facts)));
+  return Brought{.path = name, .bytes = got.size, .replaced = is_there};
 }
 
 Sent send_files(int to, const std::vector<std::string>& sources, Passed passed) {
@@ -186,8 +308,17 @@ Result<Report> read_report(int from) {
       report.files = frame.number;
       return report;
     }
-    if (frame.kind != FrameKind::fault) return broken("files where a report should come");
-    if (report.more_left > kMostFaults) return broken("a report without an end");
+    if (frame.kind == FrameKind::written) {
+      report.written.push_back({.path = frame.name,
+                                .type = frame.type,
+                                .bytes = frame.size,
+                                .replaced = frame.number == 1});
+    } else if (frame.kind != FrameKind::fault) {
+      return broken("files where a report should come");
+    }
+    if (report.more_left > kMostFaults || report.written.size() > kMostFaults)
+      return broken("a report without an end");
+    if (frame.kind == FrameKind::written) continue;
     workspace::Left left = left_of(frame);
     left.why += cure_of_put(frame);
     add_left(report.left, report.more_left, std::move(left));
@@ -215,7 +346,7 @@ Result<Unpacked> receive_files(int from, int target, const Receiving& what) {
   return done;
 }
 
-Result<Listing> read_listing(int from, std::size_t most) {
+Result<Listing> read_listing(int from, std::uint64_t depth, std::size_t most) {
   Listing listing;
   Reader reader(from);
   std::uint64_t unnamed = 0;
@@ -229,6 +360,8 @@ Result<Listing> read_listing(int from, std::size_t most) {
       continue;
     }
     if (frame.kind != FrameKind::listed) return broken("files where a listing should come");
+    if (static_cast<std::uint64_t>(std::ranges::count(frame.name, '/')) >= depth)
+      return broken("a listing of more than was asked for");
     held += frame.name.size() + frame.text.size();
     if (listing.entries.size() == most || held > kMostHeld) {
       listing.is_cut = true;

@@ -31,7 +31,18 @@ namespace sbx::transfer {
 [[nodiscard]] Result<std::vector<std::string>> get_arguments(const std::vector<std::string>& paths,
                                                              const workspace::OutLimits& limits,
                                                              const std::string& place = {});
-[[nodiscard]] std::vector<std::string> ls_arguments(const std::string& path);
+[[nodiscard]] std::vector<std::string> ls_arguments(const std::string& path,
+                                                    std::uint64_t depth = 1);
+/// A part of a file.
+struct Range {
+  std::uint64_t offset = 0;
+  std::uint64_t most = 0;  ///< bytes; 0: to its end
+};
+[[nodiscard]] std::vector<std::string> read_arguments(const std::string& path, Range range);
+
+/// `write`: what is read from `from`, to its end, becomes one file; close `to` afterwards, then
+/// read the report. Errors: host.
+[[nodiscard]] Status send_stream(int to, int from, Passed passed = {});
 
 /// What was sent, and what was not, with the reason.
 struct Sent {
@@ -51,6 +62,7 @@ struct Sent {
 struct Report {
   std::uint64_t bytes = 0;
   std::uint64_t files = 0;
+  std::vector<Brought> written;       ///< the first ones; paths as the target was typed
   std::vector<workspace::Left> left;  ///< kMostLeft at most
   std::uint64_t more_left = 0;
 };
@@ -71,6 +83,23 @@ struct Receiving {
 /// comes later is in `broken`.
 [[nodiscard]] Result<Unpacked> receive_files(int from, int target, const Receiving& what);
 
+/// `read`: one file, or a part of it.
+struct OneFile {
+  std::string path;   ///< in the sandbox, as it was typed
+  std::string shown;  ///< where it goes, for messages
+  std::uint64_t max_bytes = 0;
+  Passed passed{};
+};
+/// To a descriptor: how many bytes came. Errors: host, with what stood in the way.
+[[nodiscard]] Result<std::uint64_t> receive_stream(int from, int to, const OneFile& what);
+/// To a name in an open directory, workspace::prepare_target(): the file is there when it is whole.
+[[nodiscard]] Result<Brought> receive_file(int from, int directory, const std::string& name,
+                                           const OneFile& what);
+
+/// `stat`, `mkdir`, `mv` and `rm`: the entry that was asked for, or the end. `path`: as it was
+/// typed. Errors: host, with what stood in the way in the sandbox.
+[[nodiscard]] Result<Frame> read_answer(int from, const std::string& path);
+
 /// An entry of a directory in the sandbox.
 struct Listed {
   std::string name;
@@ -85,7 +114,8 @@ struct Listing {
   std::vector<workspace::Left> left;
   bool is_cut = false;  ///< there are more than `most`
 };
-/// `ls`. Errors: host "broken-transfer".
-[[nodiscard]] Result<Listing> read_listing(int from, std::size_t most = 100'000);
+/// `ls` to a depth; names are relative to the directory. Errors: host "broken-transfer".
+[[nodiscard]] Result<Listing> read_listing(int from, std::uint64_t depth = 1,
+                                           std::size_t most = 100'000);
 
 }  // namespace sbx::transfer

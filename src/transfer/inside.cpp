@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -11,6 +12,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +24,7 @@
 #include "transfer/archive.hpp"
 #include "transfer/pack.hpp"
 #include "transfer/unpack.hpp"
+#include "workspace/disk.hpp"
 #include "workspace/tree.hpp"
 
 namespace sbx::transfer {
@@ -29,7 +32,7 @@ namespace {
 
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
-constexpr std::size_t kMostRefused = 10'000;
+constexpr std::size_t kMostTold = 10'000;  // of what was refused, and of what was written
 
 std::string expanded(std::string_view path) {
   const char* home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe): one thread
@@ -42,6 +45,14 @@ Frame fault(const std::string& path, Reason reason, int errno_value) {
   return {.kind = FrameKind::fault,
           .reason = reason,
           .number = static_cast<std::uint32_t>(errno_value),
+          .name = path.substr(0, kLongestName)};
+}
+
+Frame written_as(const std::string& path, const Brought& what) {
+  return {.kind = FrameKind::written,
+          .type = what.type,
+          .number = what.replaced ? 1U : 0U,
+          .size = what.bytes,
           .name = path.substr(0, kLongestName)};
 }
 
@@ -92,12 +103,26 @@ std::string path_at(const std::string& target, const std::string& own_name,
   return target + (target.ends_with('/') ? "" : "/") + name;
 }
 
-int put(const std::string& path) {
+/// What keeps a stream from becoming a file at `path`: it names a directory, or a file that the
+/// program may not write. 0: nothing.
+int against_file(const std::string& path) {
+  struct stat facts{};
+  if (path.ends_with('/') || root_name(path).empty()) return EISDIR;
+  if (::stat(path.c_str(), &facts) != 0) return 0;
+  if (S_ISDIR(facts.st_mode)) return EISDIR;
+  return S_ISREG(facts.st_mode) && ::access(path.c_str(), W_OK) != 0 ? errno : 0;
+}
+
+enum class What : unsigned char { tree, one_file };
+
+int put(const std::string& path, What what) {
   // Files are made with their modes: a filter may refuse fchmod(2).
   (void)::umask(0);
   Writer writer(STDOUT_FILENO);
   const auto report = [&](const Status& said) { return said && writer.flush() ? kDone : kFailed; };
-  const auto target = open_target(expanded(path));
+  const int against = what == What::one_file ? against_file(expanded(path)) : 0;
+  const auto target = against == 0 ? open_target(expanded(path))
+                                   : Result<Target>(fail_errno(ErrorKind::host, "", "", against));
   if (!target) {
     (void)report(writer.put(fault(path, Reason::cannot_write, target.error().errno_value)));
     (void)report(writer.put({.kind = FrameKind::end}));
@@ -105,6 +130,7 @@ int put(const std::string& path) {
   }
   // Said at the end: the host reads nothing as long as it writes.
   std::vector<Frame> refused;
+  std::vector<Frame> written;
   Reader reader(STDIN_FILENO);
   const int root = target->root.get();
   Unpacker unpacker(
@@ -114,13 +140,19 @@ int put(const std::string& path) {
                .name_of = Renaming(target->name),
                .refused =
                    [&](const std::string& name, int errno_value) {
-                     if (refused.size() < kMostRefused)
+                     if (refused.size() < kMostTold)
                        refused.push_back(fault(path_at(path, target->name, name),
                                                Reason::cannot_write, errno_value));
+                   },
+               .wrote =
+                   [&](const Brought& each) {
+                     if (written.size() < kMostTold)
+                       written.push_back(written_as(path_at(path, target->name, each.path), each));
                    }});
   const Unpacked done = unpacker.run();
-  for (const Frame& each : refused)
-    if (!writer.put(each)) return kFailed;
+  for (const auto* told : {&refused, &written})
+    for (const Frame& each : *told)
+      if (!writer.put(each)) return kFailed;
   if (done.broken && !writer.put(fault(path, Reason::cut, 0))) return kFailed;
   const Frame end{.kind = FrameKind::end,
                   .number = static_cast<std::uint32_t>(done.sum.files),
@@ -162,8 +194,151 @@ Frame listed(int directory, const std::string& entry, const std::string& name,
   return frame;
 }
 
+/// One file from `offset` on: at most so many bytes of it, 0: to its end.
+int read_file(std::uint64_t offset, std::uint64_t most, const std::string& typed) {
+  Writer writer(STDOUT_FILENO);
+  const auto end = [&writer](bool done) {
+    const bool said = writer.put({.kind = FrameKind::end}) && writer.flush();
+    return said && done ? kDone : kFailed;
+  };
+  const auto refuse = [&](Reason reason, int errno_value) {
+    (void)writer.put(fault(typed, reason, errno_value));
+    return end(false);
+  };
+  const std::string path = expanded(typed);
+  struct stat facts{};
+  if (::stat(path.c_str(), &facts) != 0) return refuse(Reason::cannot_read, errno);
+  if (S_ISDIR(facts.st_mode)) return refuse(Reason::cannot_read, EISDIR);
+  if (!S_ISREG(facts.st_mode)) return refuse(reason_for(workspace::type_of(facts.st_mode)), 0);
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file.valid() || ::fstat(file.get(), &facts) != 0) return refuse(Reason::cannot_read, errno);
+  if (!S_ISREG(facts.st_mode)) return refuse(Reason::cannot_read, EAGAIN);  // it was replaced
+  const auto size = static_cast<std::uint64_t>(facts.st_size);
+  std::uint64_t rest = offset < size ? size - offset : 0;
+  if (most > 0 && most < rest) rest = most;
+  if (!writer.put({.kind = FrameKind::file,
+                   .mode = facts.st_mode & 0777,
+                   .size = rest,
+                   .modified = facts.st_mtim,
+                   .name = "it"}))
+    return kFailed;
+  for (auto at = static_cast<off_t>(offset); rest > 0;) {
+    const std::uint64_t count = std::min<std::uint64_t>(rest, kChunk);
+    if (!writer.put({.kind = FrameKind::data, .size = count})) return kFailed;
+    const auto read = writer.bytes_of(file.get(), at, count);
+    if (!read) return kFailed;
+    if (read->bytes < count)
+      return refuse(read->errno_value == 0 ? Reason::shrank : Reason::cannot_read,
+                    read->errno_value);
+    at += static_cast<off_t>(count);
+    rest -= count;
+  }
+  return end(writer.put({.kind = FrameKind::complete}).has_value());
+}
+
+/// A name in an open directory: what a path leads to, itself not followed.
+struct Place {
+  UniqueFd directory;
+  std::string name;
+};
+Result<Place> place_of(const std::string& path) {
+  const std::string name = root_name(path);
+  if (name.empty()) return fail_errno(ErrorKind::host, "", "", EINVAL);
+  std::string_view above = path;
+  while (above.ends_with('/')) above.remove_suffix(1);
+  above.remove_suffix(name.size());
+  const std::string directory = above.empty() ? "." : std::string(above);
+  return Place{.directory = SBX_TRY(sys::open_at(AT_FDCWD, directory, O_PATH | O_DIRECTORY)),
+               .name = name};
+}
+
+/// Each of these: 0 or the errno that kept it from being done.
+int make_directory(const std::string& path) {
+  const std::string name = root_name(path);
+  if (name.empty()) return EEXIST;
+  const auto slash = path.find_last_not_of('/') == std::string::npos
+                         ? std::string::npos
+                         : path.rfind('/', path.find_last_not_of('/'));
+  if (slash != std::string::npos && slash > 0)
+    if (const auto above = make_directories(path.substr(0, slash)); !above)
+      return above.error().errno_value;
+  const auto place = place_of(path);
+  if (!place) return place.error().errno_value;
+  return held::make_directory(place->directory.get(), place->name, 0755) ? 0 : errno;
+}
+
+int move_name(const std::string& from, const std::string& to) {
+  const auto source = place_of(from);
+  if (!source) return source.error().errno_value;
+  const auto target = place_of(to);
+  if (!target) return target.error().errno_value;
+  const bool done = held::rename({source->directory.get(), source->name},
+                                 {target->directory.get(), target->name});
+  return done ? 0 : errno;
+}
+
+int remove_name(const std::string& path, bool whole_tree) {
+  const auto place = place_of(path);
+  if (!place) return place.error().errno_value;
+  const int directory = place->directory.get();
+  struct stat facts{};
+  if (::fstatat(directory, place->name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return errno;
+  if (!S_ISDIR(facts.st_mode)) return held::remove_file(directory, place->name) ? 0 : errno;
+  if (!whole_tree) return EISDIR;
+  workspace::remove_tree(directory, place->name);
+  if (::fstatat(directory, place->name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+  return held::remove_directory(directory, place->name) ? 0 : errno;
+}
+
+int answer_change(const std::string& path, int errno_value) {
+  Writer writer(STDOUT_FILENO);
+  if (errno_value != 0) (void)writer.put(fault(path, Reason::cannot_write, errno_value));
+  const bool said = writer.put({.kind = FrameKind::end}) && writer.flush();
+  return said && errno_value == 0 ? kDone : kFailed;
+}
+
+/// A link is told of as itself.
+int stat_one(const std::string& typed) {
+  Writer writer(STDOUT_FILENO);
+  const std::string path = expanded(typed);
+  struct stat facts{};
+  const bool is_there = ::lstat(path.c_str(), &facts) == 0;
+  (void)writer.put(is_there ? listed(AT_FDCWD, path, "it", facts)
+                            : fault(typed, Reason::cannot_read, errno));
+  const bool said = writer.put({.kind = FrameKind::end}) && writer.flush();
+  return said && is_there ? kDone : kFailed;
+}
+
+/// What is in the directories below, each after what is in the one above it.
+Status list_below(Writer& writer, int root, std::vector<std::string> waiting, std::uint64_t depth,
+                  const std::function<Status(const std::string& what, int errno_value)>& refuse) {
+  for (std::size_t next = 0; next < waiting.size(); ++next) {
+    const std::string path = waiting[next];
+    const auto directory = open_directory(root, path);
+    const auto names = directory
+                           ? workspace::read_names(directory->get())
+                           : Result<std::vector<std::string>>(std::unexpected(directory.error()));
+    if (!names) {
+      SBX_TRY(refuse(path, names.error().errno_value));
+      continue;
+    }
+    for (const std::string& name : *names) {
+      struct stat facts{};
+      const std::string whole = path + "/" + name;
+      if (!is_sound_path(whole)) {
+        SBX_TRY(refuse(whole, ENAMETOOLONG));
+      } else if (::fstatat(directory->get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0) {
+        SBX_TRY(writer.put(listed(directory->get(), name, whole, facts)));
+        const auto level = static_cast<std::uint64_t>(std::ranges::count(whole, '/')) + 1;
+        if (S_ISDIR(facts.st_mode) && level < depth) waiting.push_back(whole);
+      }
+    }
+  }
+  return {};
+}
+
 /// A link to a directory is listed as the directory, any other as itself.
-Status list(Writer& writer, const std::string& typed, bool& failed) {
+Status list(Writer& writer, const std::string& typed, std::uint64_t depth, bool& failed) {
   const std::string path = expanded(typed);
   const auto refuse = [&](const std::string& what, int errno_value) {
     failed = true;
@@ -178,20 +353,23 @@ Status list(Writer& writer, const std::string& typed, bool& failed) {
   if (!directory) return refuse(typed, directory.error().errno_value);
   const auto names = workspace::read_names(directory->get());
   if (!names) return refuse(typed, names.error().errno_value);
+  std::vector<std::string> below;
   for (const std::string& name : *names) {
-    if (::fstatat(directory->get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
+    if (::fstatat(directory->get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0) {
       SBX_TRY(writer.put(listed(directory->get(), name, name, facts)));
-    else if (errno != ENOENT)
+      if (depth > 1 && S_ISDIR(facts.st_mode)) below.push_back(name);
+    } else if (errno != ENOENT) {
       SBX_TRY(refuse(name, errno));
+    }
   }
-  return {};
+  return list_below(writer, directory->get(), std::move(below), depth, refuse);
 }
 
-int ls(const std::string& path) {
+int ls(const std::string& path, std::uint64_t depth) {
   Writer writer(STDOUT_FILENO);
   bool failed = false;
   const bool said =
-      list(writer, path, failed) && writer.put({.kind = FrameKind::end}) && writer.flush();
+      list(writer, path, depth, failed) && writer.put({.kind = FrameKind::end}) && writer.flush();
   return said && !failed ? kDone : kFailed;
 }
 
@@ -203,8 +381,25 @@ int inside_main(std::span<const char* const> arguments) {
   (void)std::signal(SIGXFSZ, SIG_IGN);
   if (arguments.empty()) return kFailed;
   const std::string_view what = arguments[0];
-  if (what == "put" && arguments.size() == 2) return put(arguments[1]);
-  if (what == "ls" && arguments.size() == 2) return ls(arguments[1]);
+  if (what == "put" && arguments.size() == 2) return put(arguments[1], What::tree);
+  if (what == "write" && arguments.size() == 2) return put(arguments[1], What::one_file);
+  if (what == "stat" && arguments.size() == 2) return stat_one(arguments[1]);
+  if (arguments.size() == 2) {
+    const std::string path = expanded(arguments[1]);
+    if (what == "mkdir") return answer_change(arguments[1], make_directory(path));
+    if (what == "rm" || what == "rm-r")
+      return answer_change(arguments[1], remove_name(path, what == "rm-r"));
+  }
+  if (what == "mv" && arguments.size() == 3)
+    return answer_change(arguments[1], move_name(expanded(arguments[1]), expanded(arguments[2])));
+  std::uint64_t depth = 0;
+  if (what == "ls" && arguments.size() == 3 && is_number(arguments[2], depth))
+    return ls(arguments[1], depth);
+  std::uint64_t offset = 0;
+  std::uint64_t most = 0;
+  if (what == "read" && arguments.size() == 4 && is_number(arguments[1], offset) &&
+      is_number(arguments[2], most) && offset <= INT64_MAX)
+    return read_file(offset, most, arguments[3]);
   std::uint64_t max_bytes = 0;
   std::uint64_t max_depth = 0;
   if (what == "get" && arguments.size() > 4 && is_number(arguments[1], max_bytes) &&

@@ -45,6 +45,11 @@ timespec not_to_come(timespec time) {
   return time.tv_sec > now.tv_sec || time.tv_sec < 0 ? now : time;
 }
 
+bool is_taken(int directory, const std::string& path) {
+  struct stat facts{};
+  return ::fstatat(directory, workspace::name_of(path).c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 void set_time(int file, timespec modified) {
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, not_to_come(modified)};
   (void)held::set_times(file, times);  // a file with its own time is as good
@@ -72,7 +77,10 @@ Status Unpacker::take_all() {
 }
 
 Status Unpacker::take(const Frame& frame) {
-  if (frame.kind == FrameKind::listed) return broken("a listing where files should come");
+  if (frame.kind == FrameKind::listed || frame.kind == FrameKind::written)
+    return broken("a listing where files should come");
+  if (frame.kind == FrameKind::stream && how_.trust == Trust::none)
+    return broken("a file without a size");
   if (frame.kind == FrameKind::fault) {
     (void)SBX_TRY(admit(frame));
     leave(frame);
@@ -80,11 +88,13 @@ Status Unpacker::take(const Frame& frame) {
   }
   if (!SBX_TRY(admit(frame))) {
     int ignored = 0;
-    if (frame.kind == FrameKind::file) (void)SBX_TRY(take_content(-1, ignored));
+    if (frame.kind == FrameKind::file || frame.kind == FrameKind::stream)
+      (void)SBX_TRY(take_content(-1, ignored));
     return {};
   }
   switch (frame.kind) {
     case FrameKind::file:
+    case FrameKind::stream:
       return take_file(frame);
     case FrameKind::directory:
       return take_directory(frame);
@@ -187,29 +197,30 @@ Status Unpacker::take_file(const Frame& frame) {
   return {};
 }
 
-Status Unpacker::write_file(const Frame& frame, workspace::NewFile& file) {
+Status Unpacker::write_file(Frame frame, workspace::NewFile& file) {
   int errno_value = 0;
-  if (!SBX_TRY(take_content(file.fd(), errno_value))) return {};
+  if (!SBX_TRY(take_content(file.fd(), errno_value, &frame.size))) return {};
   if (errno_value != 0) {
     leave(frame.name, errno_words("cannot write", errno_value), true, errno_value);
     return {};
   }
-  set_time(file.fd(), frame.modified);
+  if (frame.kind == FrameKind::file) set_time(file.fd(), frame.modified);
   const mode_t mode = how_.trust == Trust::archive
                           ? frame.mode
                           : workspace::mode_in_place(open_.get(), workspace::name_of(frame.name),
                                                      frame.mode, how_.umask);
+  const bool replaces = is_taken(open_.get(), frame.name);
   if (const Status done = file.finish(mode, how_.owner); !done) {
     leave(frame.name, done.error());
     return {};
   }
   done_.sum.bytes += frame.size;
   ++done_.sum.files;
-  note_brought(frame, FileType::file);
+  note_brought(frame, FileType::file, replaces);
   return {};
 }
 
-Result<bool> Unpacker::take_content(int file, int& errno_value) {
+Result<bool> Unpacker::take_content(int file, int& errno_value, std::uint64_t* size) {
   bool ends_with_hole = false;
   std::uint64_t at = 0;
   for (;;) {
@@ -236,6 +247,7 @@ Result<bool> Unpacker::take_content(int file, int& errno_value) {
         if (file >= 0 && errno_value == 0 && ends_with_hole &&
             ::ftruncate(file, static_cast<off_t>(at)) != 0)
           errno_value = errno;
+        if (size != nullptr) *size = at;
         return true;
       default:  // a fault: the reader lets nothing else come here
         if (file >= 0) leave(frame);
@@ -330,10 +342,11 @@ void Unpacker::make_links() {
     }
     if (!is_free(*directory, link.name)) continue;
     const std::string name = workspace::name_of(link.name);
+    const bool replaces = is_taken(*directory, link.name);
     if (const Status done = workspace::put_link(link.text, *directory, name, how_.owner); !done)
       leave(link.name, done.error());
     else
-      note_brought(link, FileType::link);
+      note_brought(link, FileType::link, replaces);
   }
 }
 
@@ -385,11 +398,15 @@ void Unpacker::leave(const Frame& fault) {
   done_.left.back().side = Side::sandbox;
 }
 
-void Unpacker::note_brought(const Frame& frame, FileType type) {
+void Unpacker::note_brought(const Frame& frame, FileType type, bool replaced) {
+  Brought done{.path = frame.name,
+               .type = type,
+               .bytes = type == FileType::file ? frame.size : 0,
+               .replaced = replaced};
+  if (how_.wrote && type != FileType::directory) how_.wrote(done);
   if (how_.trust == Trust::archive) return;
   if (type != FileType::link) known_.emplace(frame.name, type);
-  done_.brought.push_back(
-      {.path = frame.name, .type = type, .bytes = type == FileType::file ? frame.size : 0});
+  done_.brought.push_back(std::move(done));
 }
 
 }  // namespace sbx::transfer

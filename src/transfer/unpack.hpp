@@ -28,6 +28,7 @@ struct Brought {
   std::string path;
   FileType type = FileType::file;
   std::uint64_t bytes = 0;
+  bool replaced = false;  ///< another file or link had the name
 };
 
 enum class Trust : std::uint8_t {
@@ -49,6 +50,8 @@ struct Unpacking {
   /// Told of what can't be written; what the sender left out is the sender's to tell. None: `left`
   /// has it all.
   std::function<void(const std::string& path, int errno_value)> refused{};
+  /// Told of each file and link that was written. None: `brought` has them, with Trust::none.
+  std::function<void(const Brought& done)> wrote{};
 };
 
 inline constexpr std::size_t kMostLeft = 1000;
@@ -80,9 +83,10 @@ class Unpacker {
   Status take_all();
   Status take(const Frame& frame);
   Status take_file(const Frame& frame);
-  Status write_file(const Frame& frame, workspace::NewFile& file);
-  /// Reads the frames of a file to its end; false if the sender took it back.
-  Result<bool> take_content(int file, int& errno_value);
+  Status write_file(Frame frame, workspace::NewFile& file);
+  /// Reads the frames of a file to its end; false if the sender took it back. `size`: takes the
+  /// bytes that came.
+  Result<bool> take_content(int file, int& errno_value, std::uint64_t* size = nullptr);
   Status take_directory(const Frame& frame);
   void make_links();
   void finish_directories();
@@ -107,7 +111,7 @@ class Unpacker {
   void leave(const Frame& fault);
   /// Something else has the name: false, and it is said.
   [[nodiscard]] bool is_free(int directory, const std::string& path);
-  void note_brought(const Frame& frame, FileType type);
+  void note_brought(const Frame& frame, FileType type, bool replaced = false);
 
   Reader& reader_;
   Unpacking how_;

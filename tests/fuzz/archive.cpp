@@ -26,6 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::uint64_t announced = 0;
   std::uint64_t arrived = 0;
   bool in_file = false;
+  bool in_stream = false;
   bool takes = false;
   for (std::size_t frames = 0;; ++frames) {
     must(frames <= size / 40);  // the size of a header
@@ -41,8 +42,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         [[fallthrough]];
       case FrameKind::directory:
       case FrameKind::link:
-        must(!in_file && transfer::is_sound_path(frame->name));
+        must(!in_file && !in_stream && transfer::is_sound_path(frame->name));
         in_file = frame->kind == FrameKind::file;
+        break;
+      case FrameKind::stream:
+        must(!in_file && !in_stream && transfer::is_sound_path(frame->name));
+        in_stream = true;
         break;
       case FrameKind::data:
         if ((takes = !takes)) {
@@ -51,22 +56,26 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
         [[fallthrough]];
       case FrameKind::hole:
-        must(in_file && frame->size <= announced - arrived);
-        arrived += frame->size;
+        must(in_stream ? frame->kind == FrameKind::data
+                       : in_file && frame->size <= announced - arrived);
+        if (in_file) arrived += frame->size;
         break;
       case FrameKind::complete:
-        must(in_file && arrived == announced);
-        in_file = false;
+        must(in_stream || (in_file && arrived == announced));
+        in_file = in_stream = false;
         break;
       case FrameKind::fault:
-        in_file = false;
+        in_file = in_stream = false;
         must(!transfer::words_of(frame->reason, frame->number).empty());
         break;
       case FrameKind::listed:
-        must(!in_file && !frame->name.contains('/'));
+        must(!in_file && !in_stream && transfer::is_sound_path(frame->name));
+        break;
+      case FrameKind::written:
+        must(!in_file && !in_stream && frame->number <= 1);
         break;
       case FrameKind::end:
-        must(!in_file && !reader.next());
+        must(!in_file && !in_stream && !reader.next());
         return 0;
     }
   }

@@ -562,7 +562,7 @@ TEST_F(TransferTest, AHostThatHasSeenEnoughEndsTheSender) {
 
 TEST_F(TransferTest, ADeadSandboxEndsBothEnds) {
   write("host/big", std::string(8 << 20, 'x'));
-  Inside inside = start({"ls", "."});  // reads nothing of what is sent, and ends
+  Inside inside = start(ls_arguments("."));  // reads nothing of what is sent, and ends
   EXPECT_EQ(inside.wait(), 0);
   EXPECT_FALSE(send_files(inside.to.get(), {at("host/big")}).is_whole);
   const auto report = read_report(inside.from.get());
@@ -606,7 +606,7 @@ TEST_F(TransferTest, ListingsNameEverythingThatIsThere) {
   EXPECT_EQ(none.wait(), 1);
 
   const Inside many = start(ls_arguments("d"));
-  const auto cut = read_listing(many.from.get(), 2);
+  const auto cut = read_listing(many.from.get(), 1, 2);
   ASSERT_TRUE(cut);
   EXPECT_TRUE(cut->is_cut);
   EXPECT_EQ(cut->entries.size(), 2U);
@@ -675,6 +675,7 @@ TEST_F(TransferTest, FramesOutOfOrderEndTheTransfer) {
   const Frame hole{.kind = FrameKind::hole, .size = 3};
   const Frame complete{.kind = FrameKind::complete};
   const Frame listed{.kind = FrameKind::listed, .name = "f"};
+  const Frame written{.kind = FrameKind::written, .name = "f"};
   const Frame end{.kind = FrameKind::end};
   const Frame huge{.kind = FrameKind::hole, .size = ~std::uint64_t{0}};
   const Frame none{.kind = FrameKind::hole};
@@ -689,7 +690,8 @@ TEST_F(TransferTest, FramesOutOfOrderEndTheTransfer) {
                                                             {file, huge},
                                                             {file, none},
                                                             {file, hole, end},
-                                                            {listed}}) {
+                                                            {listed},
+                                                            {written}}) {
     Forged forged;
     for (const Frame& each : frames) forged.frame(each);
     const Unpacked done = receive(forged.end().fd(), receiving({"f"}));
