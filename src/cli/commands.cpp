@@ -1,8 +1,11 @@
 #include "cli/commands.hpp"
 
+#include <charconv>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/text.hpp"
 #include "cli/options.hpp"
 #include "cli/take.hpp"
 
@@ -41,6 +44,48 @@ Status take_results(Invocation& typed, std::string_view value) {
                       .hint = "for example --results pictures"});
   typed.cell.results = std::string(value);
   return {};
+}
+
+Result<std::uint64_t> whole(std::string_view value, const char* option, const char* example) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error == std::errc{} && end == value.data() + value.size() && number <= INT64_MAX)
+    return number;
+  return fail(Error{
+      .kind = ErrorKind::usage,
+      .code = "bad-value",
+      .message = std::string(option) + " needs a whole number, got \"" + printable(value) + "\"",
+      .hint = example});
+}
+Status take_as(Invocation& typed, std::string_view value) {
+  if (value.empty())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "bad-value",
+                      .message = "--as needs a file, or - for standard output",
+                      .hint = "for example --as chart.png"});
+  typed.file.as = std::string(value);
+  return {};
+}
+Status take_offset(Invocation& typed, std::string_view value) {
+  typed.file.offset = SBX_TRY(whole(value, "--offset", "bytes, for example --offset 4096"));
+  return {};
+}
+Status take_limit(Invocation& typed, std::string_view value) {
+  typed.file.limit = SBX_TRY(whole(value, "--limit", "bytes, for example --limit 20000"));
+  if (typed.file.limit > 0) return {};
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "bad-value",
+                    .message = "--limit needs at least one byte",
+                    .hint = "without it the file is read to its end"});
+}
+Status take_depth(Invocation& typed, std::string_view value) {
+  constexpr std::uint64_t kDeepest = 1000;
+  typed.file.depth = SBX_TRY(whole(value, "--depth", "for example --depth 2"));
+  if (typed.file.depth > 0 && typed.file.depth <= kDeepest) return {};
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "bad-value",
+                    .message = "--depth is from 1 to 1000",
+                    .hint = "1 lists what is in the directory itself"});
 }
 
 /// A row of `run` that another command shares.
@@ -253,11 +298,38 @@ std::span<const OptionRow> wait_options() {
   return rows;
 }
 
+std::span<const OptionRow> put_options() {
+  static const Rows rows = with_usual({shared("--json", "Print the answer as JSON."),
+                                       shared("--quiet", "Print nothing but errors.")});
+  return rows;
+}
+
 std::span<const OptionRow> get_options() {
+  static const Rows rows = with_usual(
+      {shared("--out", "The directory to copy to; without it the current one."),
+       {"--as", "FILE|-", kOptions, kOnce,
+        "Copy one file to FILE, or to standard output, instead of to a directory.", take_as},
+       {"--offset", "BYTES", kOptions, kOnce,
+        "With --as, begin so far from the beginning of the file.", take_offset},
+       {"--limit", "BYTES", kOptions, kOnce, "With --as, copy at most so many bytes.", take_limit},
+       shared("--json", "Print the answer as JSON."),
+       shared("--quiet", "Print nothing but errors.")});
+  return rows;
+}
+
+std::span<const OptionRow> ls_options() {
   static const Rows rows =
-      with_usual({shared("--out", "The directory to copy to; without it the current one."),
-                  shared("--json", "Print the answer as JSON."),
-                  shared("--quiet", "Print nothing but errors.")});
+      with_usual({{"--depth", "NUMBER", kOptions, kOnce,
+                   "List directories below too, so many levels in all. Without it 1.", take_depth},
+                  shared("--json", "Print the answer as JSON.")});
+  return rows;
+}
+
+std::span<const OptionRow> rm_options() {
+  static const Rows rows =
+      with_usual({{"-r,--recursive", "", kOptions, kOnce, "Remove a directory and what is in it.",
+                   sets<&Invocation::file, &FileOptions::recursive>},
+                  shared("--json", "Print the answer as JSON.")});
   return rows;
 }
 
@@ -329,11 +401,20 @@ constexpr CommandRow kCommands[] = {
     {"session kill", "NAME CALL [SIGNAL]",
      "Cancel a call, as SIGTERM to sbx run does, or send a signal to its command.", kWorks,
      json_options},
-    {"session put", "NAME FILE... [TARGET]",
-     "Copy files and directories of the host into a session.", kWorks, json_options},
+    {"session put", "NAME FILE...|- [TARGET]",
+     "Copy files and directories of the host into a session, or standard input to the file TARGET.",
+     kWorks, put_options},
     {"session get", "NAME PATH...", "Copy files and directories of a session to the host.", kWorks,
      get_options},
-    {"session ls", "NAME [PATH]", "List a directory of a session.", kWorks, json_options},
+    {"session ls", "NAME [PATH]", "List a directory of a session.", kWorks, ls_options},
+    {"session stat", "NAME PATH", "Print the type, size and mode of a file of a session.", kWorks,
+     json_options},
+    {"session mkdir", "NAME PATH",
+     "Make a directory in a session, and those above it that are missing.", kWorks, json_options},
+    {"session mv", "NAME PATH TARGET", "Give a file or directory of a session another name.",
+     kWorks, json_options},
+    {"session rm", "NAME PATH", "Remove a file of a session, or with -r a directory.", kWorks,
+     rm_options},
     {"session changes", "NAME", "List what a session has changed in its workspace.", kWorks,
      json_options},
     {"session diff", "NAME", "Show what a session has changed, texts line by line.", kWorks,

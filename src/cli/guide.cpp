@@ -86,6 +86,14 @@ constexpr const char* kTryPut[] = {"sbx session put work data.csv",
                                    "sbx session put work data.csv script.py /tmp"};
 constexpr const char* kTryGet[] = {"sbx session get work data.csv --out results",
                                    "sbx session get work notes.md script.py --out results"};
+constexpr const char* kTryStat[] = {"sbx session stat work /tmp",
+                                    "sbx session stat --json work /tmp"};
+constexpr const char* kTryMkdir[] = {"sbx session mkdir work /tmp/out",
+                                     "sbx session mkdir work /tmp/a/b"};
+constexpr const char* kTryMv[] = {"sbx session mv work /tmp/a /tmp/c",
+                                  "sbx session mv --json work /tmp/out /tmp/made"};
+constexpr const char* kTryRm[] = {"sbx session rm -r work /tmp/c",
+                                  "sbx session rm -r --json work /tmp/made"};
 constexpr const char* kTryLs[] = {"sbx session ls work", "sbx session ls work /tmp"};
 constexpr const char* kTrySessionChanges[] = {"sbx session changes work",
                                               "sbx session changes --json work"};
@@ -150,6 +158,10 @@ constexpr Guide kGuides[] = {
     {"session put", kTryPut, kTransfer},
     {"session get", kTryGet, kTransfer},
     {"session ls", kTryLs, kTransfer},
+    {"session stat", kTryStat, kOfSession},
+    {"session mkdir", kTryMkdir, kOfSession},
+    {"session mv", kTryMv, kOfSession},
+    {"session rm", kTryRm, kOfSession},
     {"session changes", kTrySessionChanges, kOfSession},
     {"session diff", kTrySessionDiff, kShowing},
     {"session apply", kTrySessionApply, kApplying},
@@ -175,9 +187,10 @@ constexpr const char* kListOfSessions[] = {"session start", "session exec",  "se
 constexpr const char* kListOfBackground[] = {
     "session calls",    "session logs",      "session wait",   "session kill",
     "session contexts", "session interrupt", "session restart"};
-constexpr const char* kListOfFiles[] = {"session put",     "session get",  "session ls",
-                                        "session changes", "session diff", "session apply",
-                                        "session keep"};
+constexpr const char* kListOfFiles[] = {"session put",   "session get",     "session ls",
+                                        "session stat",  "session mkdir",   "session mv",
+                                        "session rm",    "session changes", "session diff",
+                                        "session apply", "session keep"};
 constexpr const char* kListOfChanges[] = {"changes list", "changes show", "changes diff",
                                           "changes apply", "changes drop"};
 constexpr const char* kListOfPolicies[] = {"policy list",    "policy show", "policy check",

@@ -53,7 +53,6 @@ constexpr CommandHabit kCommandHabits[] = {
     {"session create", "sbx session start {}", "NAME"},
     {"session new", "sbx session start {}", "NAME"},
     {"session open", "sbx session start {}", "NAME"},
-    {"session rm", "sbx session stop {}", "NAME"},
     {"session remove", "sbx session stop {}", "NAME"},
     {"session delete", "sbx session stop {}", "NAME"},
     {"session end", "sbx session stop {}", "NAME"},

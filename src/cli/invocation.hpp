@@ -37,6 +37,15 @@ struct CellOptions {
   std::vector<std::pair<std::string, std::string>> parameters;  ///< run --parameter: name, value
 };
 
+/// session get --as, ls --depth, rm -r.
+struct FileOptions {
+  std::string as;  ///< empty if none
+  std::uint64_t offset = 0;
+  std::uint64_t limit = 0;  ///< 0: none
+  std::uint64_t depth = 1;
+  bool recursive = false;
+};
+
 struct Invocation {
   std::string command;                ///< "run", "policy show", "help"; empty for bare `sbx`
   std::vector<std::string> operands;  ///< of commands other than run
@@ -54,6 +63,7 @@ struct Invocation {
   bool follow = false;  ///< session logs -f
   std::string session;  ///< run --session, empty if none
   CellOptions cell;
+  FileOptions file;
 
   std::vector<policy::PolicyOperand> policies;
   std::vector<policy::Override> sets;         ///< --set; weaker than the named options

@@ -161,6 +161,8 @@ class SessionCommand {
     if (name == "put") return put_files(typed_, host_);
     if (name == "get") return get_files(typed_, host_);
     if (name == "ls") return list_files(typed_, host_);
+    if (name == "stat" || name == "mkdir" || name == "mv" || name == "rm")
+      return change_files(typed_, host_);
     if (name == "changes" || name == "diff") return changes(name == "diff");
     if (name == "apply") return apply();
     if (name == "keep") return keep();

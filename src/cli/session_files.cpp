@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -89,22 +90,36 @@ void tell_left(const std::vector<workspace::Left>& left, std::uint64_t more) {
   if (more > 0) write_stderr(fmt::format("sbx: left out: {} more; --json lists them\n", more));
 }
 
-/// The first files by name; of more only their number and size.
-void tell_brought(const std::vector<transfer::Brought>& brought) {
-  constexpr std::uint64_t kShown = 20;
-  std::uint64_t files = 0;
-  std::uint64_t bytes = 0;
-  for (const transfer::Brought& each : brought) {
-    if (each.type == FileType::directory) continue;
-    if (++files <= kShown)
-      write_stderr(
-          fmt::format("sbx: {} ({})\n", printable(each.path), describe(Bytes{each.bytes})));
-    else
-      bytes += each.bytes;
+/// The first files by name, those that replaced another before all; of more only their number and
+/// size. `files`, `bytes`: of all of them.
+void tell_brought(std::vector<transfer::Brought> brought, std::uint64_t files,
+                  std::uint64_t bytes) {
+  constexpr std::size_t kShown = 20;
+  std::ranges::stable_partition(brought, &transfer::Brought::replaced);
+  const std::size_t shown = std::min(brought.size(), kShown);
+  for (const transfer::Brought& each : std::span(brought).first(shown)) {
+    bytes -= std::min(bytes, each.bytes);
+    write_stderr(fmt::format("sbx: {} ({}{})\n", printable(each.path), describe(Bytes{each.bytes}),
+                             each.replaced ? ", replaced another" : ""));
   }
-  if (files > kShown)
-    write_stderr(fmt::format("sbx: and {} more files ({}); --json lists them\n", files - kShown,
-                             describe(Bytes{bytes})));
+  if (files <= shown) return;
+  const auto replaced =
+      std::ranges::count_if(std::span(brought).subspan(shown), &transfer::Brought::replaced);
+  write_stderr(fmt::format(
+      "sbx: and {} more files ({}{}); --json lists them\n", files - shown, describe(Bytes{bytes}),
+      replaced > 0 ? fmt::format(", {} of them replaced another", replaced) : std::string()));
+}
+
+/// Of files and links: a directory that was there stays.
+void tell_brought(const std::vector<transfer::Brought>& brought) {
+  std::vector<transfer::Brought> files;
+  std::ranges::copy_if(brought, std::back_inserter(files), [](const transfer::Brought& each) {
+    return each.type != FileType::directory;
+  });
+  std::uint64_t bytes = 0;
+  for (const transfer::Brought& each : files) bytes += each.bytes;
+  const std::size_t count = files.size();
+  tell_brought(std::move(files), count, bytes);
 }
 
 transfer::Passed shown_by(Progress& progress) {
@@ -125,7 +140,15 @@ int status_of_extent(const Extent& done) {
 constexpr const char* kOfHost = "put takes files of this machine; a path begins in this directory";
 
 std::string names_inside(const std::string& session) {
-  return fmt::format("sbx session ls {} lists what is in the session's directory",
+  return fmt::format(
+      "sbx session ls {} lists what is in the session's directory; --out DIR says "
+      "where copies go",
+      printable(session));
+}
+
+std::string names_of_host(const std::string& session, const std::vector<std::string>& sources) {
+  if (std::ranges::find(sources, "-") == sources.end()) return kOfHost;
+  return fmt::format("- is standard input, alone: ... | sbx session put {} - TARGET",
                      printable(session));
 }
 
@@ -151,6 +174,7 @@ Json files_json(const std::vector<transfer::Brought>& files) {
     put_name(json, "path", each.path);
     json["type"] = changes::type_name(each.type);
     json["bytes"] = each.bytes;
+    json["replaced"] = each.replaced;
     list.push_back(std::move(json));
   }
   return list;
@@ -166,7 +190,120 @@ std::string mode_text(FileType type, mode_t mode) {
 
 }  // namespace
 
+namespace {
+
+/// The files that say what the session may do are replaced by nobody.
+Status check_no_policy_file(const host::Host& host, const protocol::SessionFacts& facts,
+                            const std::string& directory, const std::string& name) {
+  const std::string place = host.files->canonical(directory).value_or(directory);
+  const std::string target = (place == "/" ? "" : place) + "/" + name;
+  for (const std::string& each : facts.policy_files)
+    if (host.files->canonical(each).value_or(each) == target)
+      return fail(Error{.kind = ErrorKind::host,
+                        .code = "cannot-put",
+                        .message = "'" + printable(target) + "' is a policy file of the session",
+                        .hint = "name another file",
+                        .obstacle = Obstacle::not_permitted});
+  return {};
+}
+
+Json written_json(const std::vector<transfer::Brought>& written, std::uint64_t bytes) {
+  return {{"files", written.size()}, {"bytes", bytes}, {"written", files_json(written)}};
+}
+
+/// Why the sandbox did not write what was sent.
+Error not_written(const workspace::Left& left, const std::string& session) {
+  return {.kind = ErrorKind::host,
+          .code = "cannot-write",
+          .message = "'" + printable(left.path) + "' in the session: " + left.why,
+          .hint = names_inside(session),
+          .obstacle = left.obstacle,
+          .side = left.side};
+}
+
+/// `put NAME - TARGET`.
+Result<int> put_stream(const Invocation& typed, const host::Host& host) {
+  if (typed.operands.size() != 3)
+    return cli::usage("usage", "standard input becomes one file, whose name must be given",
+                      "sbx session put NAME - TARGET");
+  const auto call =
+      SBX_TRY(OwnCall::begin(host, typed.operands.front(), {"write", typed.operands[2]}, "put"));
+  Progress progress(STDERR_FILENO, typed.output.quiet || typed.output.json);
+  const Status sent = transfer::send_stream(call->to(), STDIN_FILENO, shown_by(progress));
+  progress.clear();
+  call->close_to();
+  const auto report = transfer::read_report(call->from());
+  const int status = SBX_TRY(call->end());
+  if (report && !report->left.empty())
+    return fail(not_written(report->left.front(), typed.operands.front()));
+  if (!sent) return fail(sent.error());
+  if (!report) return fail(report.error());
+  if (status != kDone || report->written.size() != 1)
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "cannot-write",
+                      .message = "the session did not write the file",
+                      .side = Side::sandbox});
+  const int told = tell_done(typed, written_json(report->written, report->bytes), {}, 0, kOfHost);
+  if (told == kDone && !typed.output.quiet && !typed.output.json) tell_brought(report->written);
+  return told;
+}
+
+/// `get NAME PATH --as FILE|-`.
+Result<int> get_one(const Invocation& typed, const host::Host& host) {
+  const std::string& as = typed.file.as;
+  const bool to_output = as == "-";
+  if (typed.operands.size() != 2) return wrong_operands(typed, "with --as takes one path");
+  if (!typed.bring_out.directory.empty())
+    return cli::usage("usage", "--as and --out exclude each other", "--as names the file itself");
+  if (to_output && typed.output.json)
+    return cli::usage("usage", "--as - and --json exclude each other",
+                      "both write to standard output");
+  session::Client asking = SBX_TRY(session::Client::connect(host, typed.operands.front()));
+  const protocol::SessionFacts facts = SBX_TRY(asking.ask(protocol::InfoRequest{}));
+  const auto slash = as.rfind('/');
+  const std::string directory = slash == std::string::npos ? "."
+                                : slash == 0               ? "/"
+                                                           : as.substr(0, slash);
+  const std::string name = as.substr(slash == std::string::npos ? 0 : slash + 1);
+  if (name.empty() || name == "." || name == "..")
+    return cli::usage("bad-value", fmt::format("--as: '{}' does not name a file", printable(as)),
+                      "--out DIR copies to a directory");
+  // A new file would take the place of /dev/stdout itself, where the caller is root.
+  if (as.starts_with("/dev/") || as.starts_with("/proc/"))
+    return cli::usage("bad-value",
+                      fmt::format("--as: '{}' is of a device or a descriptor", printable(as)),
+                      "--as - writes to standard output");
+  workspace::OutDirectory target;
+  if (!to_output) target = SBX_TRY(workspace::prepare_target(directory));
+  if (!to_output) SBX_TRY(check_no_policy_file(host, facts, directory, name));
+  const std::string& path = typed.operands[1];
+  const auto call = SBX_TRY(OwnCall::begin(
+      host, typed.operands.front(),
+      transfer::read_arguments(path, {.offset = typed.file.offset, .most = typed.file.limit}),
+      "get"));
+  call->close_to();
+  Progress progress(STDERR_FILENO, typed.output.quiet || typed.output.json || to_output);
+  const transfer::OneFile what{.path = path,
+                               .shown = to_output ? "standard output" : as,
+                               .max_bytes = facts.outputs.max_bytes,
+                               .passed = shown_by(progress)};
+  if (to_output) {
+    SBX_TRY(transfer::receive_stream(call->from(), STDOUT_FILENO, what));
+    return SBX_TRY(call->end());
+  }
+  const auto got = transfer::receive_file(call->from(), target.get(), name, what);
+  progress.clear();
+  if (!got) return fail(got.error());
+  (void)SBX_TRY(call->end());
+  const int told = tell_done(typed, {{"files", files_json({*got})}}, {}, 0, kOfHost);
+  if (told == kDone && !typed.output.quiet && !typed.output.json) tell_brought({*got});
+  return told;
+}
+
+}  // namespace
+
 Result<int> put_files(const Invocation& typed, const host::Host& host) {
+  if (typed.operands.size() > 1 && typed.operands[1] == "-") return put_stream(typed, host);
   std::vector<std::string> sources(typed.operands.begin() + 1, typed.operands.end());
   if (sources.empty()) return wrong_operands(typed, "needs a file to copy");
   std::string target;
@@ -188,16 +325,27 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
   }
   std::vector<workspace::Left> left = sent.left;
   left.insert(left.end(), report->left.begin(), report->left.end());
-  const int told = tell_done(typed, {{"files", report->files}, {"bytes", report->bytes}}, left,
-                             sent.more_left + report->more_left, kOfHost);
+  const int told = tell_done(typed,
+                             {{"files", report->files},
+                              {"bytes", report->bytes},
+                              {"written", files_json(report->written)}},
+                             left, sent.more_left + report->more_left,
+                             names_of_host(typed.operands.front(), sources));
   const bool all = left.empty() && sent.is_whole && status == kDone;
   if (told != kDone) return told;
+  if (!typed.output.quiet && !typed.output.json)
+    tell_brought(report->written, std::max<std::uint64_t>(report->files, report->written.size()),
+                 report->bytes);
   return status_of_extent({.all = all,
                            .any = report->files > 0 || report->bytes > 0,
                            .failed = sent.has_failures || status != kDone});
 }
 
 Result<int> get_files(const Invocation& typed, const host::Host& host) {
+  if (!typed.file.as.empty()) return get_one(typed, host);
+  if (typed.file.offset > 0 || typed.file.limit > 0)
+    return cli::usage("usage", "--offset and --limit without --as have no effect",
+                      "--as FILE, or --as - for standard output");
   const std::vector<std::string> paths(typed.operands.begin() + 1, typed.operands.end());
   if (paths.empty()) return wrong_operands(typed, "needs a path to copy");
   const std::string directory = typed.bring_out.directory.empty() ? "." : typed.bring_out.directory;
@@ -237,45 +385,91 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
                            .failed = got->has_failures || status != kDone});
 }
 
-Result<SessionListing> list_directory(const host::Host& host, const std::string& session,
-                                      const std::string& path) {
-  const auto call = SBX_TRY(OwnCall::begin(host, session, transfer::ls_arguments(path), "ls"));
+Result<client::DirectoryListing> list_directory(const host::Host& host, const std::string& session,
+                                                const std::string& path, std::uint64_t depth) {
+  return client::Listing(SBX_TRY(session::Client::connect(host, session)), path, depth).run();
+}
+
+namespace {
+
+Json entry_json(const transfer::Listed& each) {
+  Json entry;
+  put_name(entry, "name", each.name);
+  entry["type"] = changes::type_name(each.type);
+  entry["bytes"] = each.bytes;
+  entry["mode"] = fmt::format("{:04o}", each.mode & 07777U);
+  entry["modified"] = each.modified.tv_sec;
+  if (!each.leads_to.empty()) put_name(entry, "target", each.leads_to);
+  return entry;
+}
+
+std::string entry_line(const transfer::Listed& each) {
+  return fmt::format("{} {:>10}  {}  {}{}\n", mode_text(each.type, each.mode), each.bytes,
+                     minute_text(each.modified.tv_sec), printable(each.name),
+                     each.leads_to.empty() ? "" : " -> " + printable(each.leads_to));
+}
+
+}  // namespace
+
+Result<int> change_files(const Invocation& typed, const host::Host& host) {
+  const std::string verb = typed.command.substr(typed.command.rfind(' ') + 1);
+  const std::size_t needs = verb == "mv" ? 3 : 2;
+  if (verb == "rm" && typed.operands.size() == 1)
+    return cli::usage(
+        "usage", "\"sbx session rm\" needs one path",
+        fmt::format("to end the session: sbx session stop {}", shell_word(typed.operands.front())));
+  if (typed.operands.size() != needs)
+    return wrong_operands(typed, verb == "mv" ? "needs a path and a target" : "needs one path");
+  const std::string& path = typed.operands[1];
+  std::vector<std::string> words{verb == "rm" && typed.file.recursive ? "rm-r" : verb};
+  words.insert(words.end(), typed.operands.begin() + 1, typed.operands.end());
+  const auto call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), verb));
   call->close_to();
-  SessionListing answer{.listing = SBX_TRY(transfer::read_listing(call->from()))};
-  answer.status = SBX_TRY(call->end());
-  return answer;
+  const auto answer = transfer::read_answer(call->from(), path);
+  const int status = SBX_TRY(call->end());
+  if (!answer) return fail(answer.error());
+  const bool is_told = answer->kind == transfer::FrameKind::listed;
+  if (status != kDone || is_told != (verb == "stat"))
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "broken-transfer",
+                      .message = "the session gave no answer"});
+  Json json = session::headed(Json::object());
+  put_name(json, "path", path);
+  if (!is_told) return typed.output.json ? print(dump(json)) : kDone;
+  const transfer::Listed entry{.name = path,
+                               .type = answer->type,
+                               .mode = answer->mode,
+                               .bytes = answer->size,
+                               .modified = answer->modified,
+                               .leads_to = answer->text};
+  if (!typed.output.json) return print_fitted(entry_line(entry));
+  Json facts = entry_json(entry);
+  facts.erase("name");
+  facts.erase("name_b64");
+  json.update(facts);
+  return print(dump(json));
 }
 
 Result<int> list_files(const Invocation& typed, const host::Host& host) {
   if (typed.operands.size() > 2) return wrong_operands(typed, "lists one directory");
   const std::string path = typed.operands.size() > 1 ? typed.operands[1] : ".";
-  const auto [listing, status] = SBX_TRY(list_directory(host, typed.operands.front(), path));
+  const auto [listing, status] =
+      SBX_TRY(list_directory(host, typed.operands.front(), path, typed.file.depth));
   const Extent done{
       .all = status == kDone, .any = !listing.entries.empty(), .failed = status != kDone};
   if (typed.output.json) {
     Json json = session::headed(Json::object());
     put_name(json, "path", path);
     json["entries"] = Json::array();
-    for (const transfer::Listed& each : listing.entries) {
-      Json entry;
-      put_name(entry, "name", each.name);
-      entry["type"] = changes::type_name(each.type);
-      entry["bytes"] = each.bytes;
-      entry["mode"] = fmt::format("{:04o}", each.mode & 07777U);
-      entry["modified"] = each.modified.tv_sec;
-      if (!each.leads_to.empty()) put_name(entry, "target", each.leads_to);
-      json["entries"].push_back(std::move(entry));
-    }
+    for (const transfer::Listed& each : listing.entries)
+      json["entries"].push_back(entry_json(each));
     json["left"] = changes::left_json(listing.left);
     json["is_cut"] = listing.is_cut;
     return print(dump(json)) != kDone ? exit_status::kCouldNot : status_of_extent(done);
   } else {
     std::string text;
-    for (const transfer::Listed& each : listing.entries)
-      text += fmt::format("{} {:>10}  {}  {}{}\n", mode_text(each.type, each.mode), each.bytes,
-                          minute_text(each.modified.tv_sec), printable(each.name),
-                          each.leads_to.empty() ? "" : " -> " + printable(each.leads_to));
-    if (print(text) != kDone) return exit_status::kCouldNot;
+    for (const transfer::Listed& each : listing.entries) text += entry_line(each);
+    if (print_fitted(text) != kDone) return exit_status::kCouldNot;
   }
   tell_left(listing.left, 0);
   if (!listing.left.empty() && path != ".")

@@ -2,8 +2,8 @@
 
 #include "base/result.hpp"
 #include "cli/invocation.hpp"
+#include "client/listing.hpp"
 #include "host/host.hpp"
-#include "transfer/host.hpp"
 
 namespace sbx::cli {
 
@@ -11,15 +11,13 @@ namespace sbx::cli {
 /// Each returns the exit status. Errors: usage, host, those of the session.
 [[nodiscard]] Result<int> put_files(const Invocation& typed, const host::Host& host);
 [[nodiscard]] Result<int> get_files(const Invocation& typed, const host::Host& host);
-/// The entries of a directory of a session, and what the call that reads them exited with. Errors:
-/// as above.
-struct SessionListing {
-  transfer::Listing listing;
-  int status = 0;
-};
-[[nodiscard]] Result<SessionListing> list_directory(const host::Host& host,
-                                                    const std::string& session,
-                                                    const std::string& path);
+/// The entries of a directory of a session. Errors: as above.
+[[nodiscard]] Result<client::DirectoryListing> list_directory(const host::Host& host,
+                                                              const std::string& session,
+                                                              const std::string& path,
+                                                              std::uint64_t depth = 1);
+/// `sbx session stat`, `mkdir`, `mv` and `rm`.
+[[nodiscard]] Result<int> change_files(const Invocation& typed, const host::Host& host);
 [[nodiscard]] Result<int> list_files(const Invocation& typed, const host::Host& host);
 
 }  // namespace sbx::cli

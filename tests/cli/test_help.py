@@ -147,7 +147,7 @@ class Help(SessionTest):
                             ("session python box -c 6*7", "sbx session eval box -c '6*7'"), ("session download box f.txt", "sbx session get box f.txt"),
                             ("notebook x.ipynb", "sbx run -p python --cells x.ipynb"), ("execute x.ipynb", "sbx run -p python --cells x.ipynb"),
                             ("session help", "sbx help session"), ("info", "sbx doctor"), ("init", "sbx policy init"),
-                            ("rm box", "sbx session stop box"), ("session rm box2", "sbx session stop box2"), ("session delete box3", "sbx session stop box3"),
+                            ("rm box", "sbx session stop box"), ("session remove box2", "sbx session stop box2"), ("session delete box3", "sbx session stop box3"),
                             ("session end box4", "sbx session stop box4")):
             if "download" in typed:
                 (self.work / "f.txt").unlink()

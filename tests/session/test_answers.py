@@ -148,7 +148,7 @@ class Errors(AnswersTest):
         self.start_session()
         for words, code in ((["session", "start", "--json", "BAD"], "bad-session-name"), (["session", "start", "--json", "work"], "session-exists"),
                             (["session", "start", "--json", "--set", "limits.memory=x", "new"], None), (["session", "calls", "nosuch", "--json"], "no-such-session"),
-                            (["session", "put", "nosuch", "x", "--json"], "no-such-session"), (["session", "stop", "--json", "nosuch"], "no-such-session"),
+                            (["session", "put", "nosuch", "x", "--json"], "no-such-session"), (["session", "stop", "--json", "nosuch"], "no-such-session"), (["session", "stat", "--json", "work", "nowhere"], "cannot-read"),
                             (["session", "wait", "--json", "work", "99"], "no-such-call"), (["session", "logs", "--json", "work", "99"], "no-such-call"),
                             (["session", "kill", "--json", "work", "1", "NOSUCH"], "usage"), (["session", "apply", "--json", "--yes", "work"], "no-changes-kept"),
                             (["session", "keep", "--json", "work", "x"], "no-changes-kept"), (["session", "changes", "--json", "work"], "no-changes-kept"),
@@ -421,6 +421,14 @@ class Small(AnswersTest):
         self.assertEqual(put.status, 125, put)
         self.assertIn("large: cannot write: File too large; limits.file_size bounds each file: sbx session start --set", put.err)
         self.assertEqual(self.sbx_session("put", "work", "small").status, 0)
+
+    def test_a_new_name_for_a_copy_is_answered_with_what_works(self):
+        self.start_session()
+        self.exec_ok("--", "sh", "-c", "printf piped >/tmp/x")
+        got = self.sbx_session("get", "work", "/tmp/x", "new/name", "--out", self.tmp / "first")
+        self.assertEqual((got.status, "--out DIR says where copies go" in got.err), (1, True), got)
+        self.assertEqual(self.sbx_session("get", "work", "/tmp/x", "--out", "new").status, 0)
+        self.assertEqual((self.work / "new/x").read_text(), "piped")
 
     def test_where_nothing_is_kept_the_option_that_keeps_is_named(self):
         self.start_session()

@@ -224,6 +224,9 @@ class Answers(SessionTest):
                       ["diff", "--patch"], ["keep", "set"], ["apply", "--yes"]):
             at = len(words) - 2 if "--out" in words else 2 if words[0] == "diff" else len(words)
             answers[" ".join(map(str, words))] = self.answer(words[0], "work", *words[1:at], "--json", *words[at:], status=int(words[0] == "get"))
+        for words in (["stat", "link"], ["stat", name], ["mkdir", f"made-{name}"], ["mv", f"made-{name}", f"moved-{name}"], ["rm", "-r", f"moved-{name}"]):
+            answers[" ".join(words)] = self.answer(words[0], "work", "--json", *words[1:])
+        answers["ls nowhere"] = self.answer("ls", "work", "--json", "nowhere", status=125)
         answers["list"] = self.answer("list", "--json")
         answers["stop"] = self.answer("stop", "--json", "work")
         for answer in answers.values():
@@ -266,7 +269,7 @@ class Answers(SessionTest):
         put = self.answer("put", "--json", "work", "a.txt", "pipe", "/tmp/", status=1)
         self.assertEqual((put["files"], put["bytes"], [each["path"] for each in put["left"]]), (1, 6, ["pipe"]))
         got = self.answer("get", "--json", "--out", self.tmp / "out", "work", "/tmp/a.txt")
-        self.assertEqual((got["files"], got["left"], got["left_out"]), ([{"path": "a.txt", "type": "file", "bytes": 6}], [], 0))
+        self.assertEqual((got["files"], got["left"], got["left_out"]), ([{"path": "a.txt", "type": "file", "bytes": 6, "replaced": False}], [], 0))
         self.assertEqual((self.tmp / "out/a.txt").read_text(), "hello\n")
 
     def test_workspace_and_stop_answer_in_json(self):

@@ -579,6 +579,24 @@ class Files(SessionTest):
             self.assertEqual(put.status, 125, put)
             self.assertIn(path, [each["path"] for each in put.json["left"]])
 
+    def test_what_is_put_or_got_is_named_and_what_it_replaced(self):
+        self.write("a", "new\n")
+        for number in range(30):
+            self.write(f"tree/{number}", "x\n")
+        self.start_session("--workspace", f"{self.work}:overlay")
+        self.assertEqual(self.sbx_session("put", "work", "a", "/tmp/").err, "sbx: /tmp/a (4 bytes)\n")
+        self.assertEqual(self.sbx_session("put", "work", "a", "/tmp/a").err, "sbx: /tmp/a (4 bytes, replaced another)\n")
+        self.assertEqual(self.sbx_session("put", "-q", "work", "a", "/tmp/a").err, "")
+        self.exec_ok("--", "sh", "-c", "rm -r tree; mkdir tree; echo mine >tree/29; ln -s /nowhere tree/28")
+        several = self.sbx_session("put", "work", "tree").err.splitlines()
+        self.assertEqual(several[:2], ["sbx: tree/28 (2 bytes, replaced another)", "sbx: tree/29 (2 bytes, replaced another)"])
+        self.assertEqual((len(several), several[-1]), (21, "sbx: and 10 more files (20 bytes); --json lists them"))
+        self.assertTrue(self.sbx_session("put", "work", "tree").err.endswith("(20 bytes, 10 of them replaced another); --json lists them\n"))
+        written = self.sbx_session("put", "--json", "work", "tree").json["written"]
+        self.assertEqual({(each["type"], each["replaced"]) for each in written}, {("file", True)})
+        for end in ("", ", replaced another"):
+            self.assertEqual(self.sbx_session("get", "--out", self.tmp / "out", "work", "a").err, f"sbx: a (4 bytes{end})\n")
+
     def test_what_is_far_too_much_is_refused_with_a_cure(self):
         self.start_session("--set", "filesystem.outputs.max_bytes=\"1M\"")
         for path in ("/", "//", "/tmp/.."):

@@ -262,8 +262,9 @@ class Completer {
         offer(calls(session, name == "kill"   ? Which::running
                              : name == "wait" ? Which::running_background
                                               : Which::background));
-    } else if (name == "ls" || name == "get") {
-      if (name == "get" || second) offer(paths(session, begun_));
+    } else if (name == "ls" || name == "get" || name == "stat" || name == "mkdir" || name == "mv" ||
+               name == "rm") {
+      if (name == "get" || name == "mv" || second) offer(paths(session, begun_));
       also_ = "nospace";
     } else if (name == "put" || (name == "eval" && second)) {
       also_ = "files";

@@ -1,0 +1,179 @@
+"""The file service of a session: streams in and out, parts of files, and what changes files inside. Errors have kinds."""
+
+import os
+import subprocess
+
+import sessiontest
+import sbxtest
+from sbxtest import SBX
+from sessiontest import SessionTest
+
+MANY = 3 << 20  # more bytes than a frame and a pipe hold
+
+
+class FilesTest(SessionTest):
+    def begin(self, *options):
+        self.start_session("--workspace", f"{self.work}:overlay", *options)
+
+    def kind(self, *words, status=125, **options):
+        """The kind of the error that a command answers with, and its side."""
+        answer = self.sbx_session(*words, "--json", **options)
+        self.assertEqual(answer.status, status, answer)
+        self.fits("sbx.error.1", answer.json)
+        error = answer.json["error"]
+        return error.get("kind"), error.get("side")
+
+    def content(self, path, *options):
+        process = sbxtest.start([SBX, "session", "get", "work", path, "--as", "-", *map(str, options)], env=self.environment(), cwd=self.work,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out, err = process.communicate()
+        self.assertEqual((process.returncode, err), (0, b""))
+        return out
+
+
+class Streams(FilesTest):
+    def test_standard_input_becomes_a_file_and_a_file_standard_output(self):
+        self.begin()
+        for data in (b"", b"text\n", bytes(range(256)), os.urandom(MANY)):
+            with self.subTest(size=len(data)):
+                put = self.sbx_session("put", "work", "-", "deep/er/file", "--json", stdin=data)
+                self.assertEqual((put.status, put.json["bytes"], put.json["files"], put.json["left"]), (0, len(data), 1, []), put)
+                self.fits("sbx.session.1", put.json)
+                self.assertEqual(self.content("deep/er/file"), data)
+                self.assertEqual(self.sbx_session("get", "work", "deep/er/file", "--as", self.tmp / "copy").status, 0)
+                self.assertEqual((self.tmp / "copy").read_bytes(), data)
+        self.assertEqual(self.exec_ok("--", "stat", "-c", "%a %s", "deep/er/file").out, f"644 {MANY}\n")
+        self.assertEqual(self.sbx_session("put", "work", "-", "/tmp/x", stdin=b"1").err, "sbx: /tmp/x (1 byte)\n")
+
+    def test_a_part_of_a_file(self):
+        self.begin("--set", 'filesystem.outputs.max_bytes="1M"')
+        data = os.urandom(MANY)
+        self.assertEqual(self.sbx_session("put", "work", "-", "file", stdin=data).status, 0)
+        for offset, limit in ((0, 10), (5, 1), (MANY - 3, 10), (MANY, 10), (MANY + 5, 1), (4095, 1 << 20)):
+            self.assertEqual(self.content("file", "--offset", offset, "--limit", limit), data[offset:offset + limit])
+        self.assertEqual(self.content("file", "--offset", MANY - 5), data[-5:])
+        self.assertEqual(self.kind("get", "work", "file", "--as", self.tmp / "copy"), ("too-large", "sandbox"))
+        self.assertFalse((self.tmp / "copy").exists())
+
+    def test_a_sender_that_is_killed_leaves_the_old_file(self):
+        self.begin()
+        self.assertEqual(self.sbx_session("put", "work", "-", "file", stdin=b"old").status, 0)
+        reading, writing = os.pipe()
+        client = sbxtest.start([SBX, "session", "put", "work", "-", "file"], env=self.environment(), cwd=self.work, stdin=reading, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(reading)
+        os.write(writing, b"new")
+        sessiontest.wait_until(lambda: ".sbx-" in self.sbx_session("exec", "work", "--", "ls", "-A").out, "it has begun to write")
+        client.kill()
+        client.wait()
+        os.close(writing)
+        sessiontest.wait_until(lambda: all(each["state"] == "ended" for each in self.sbx_session("calls", "--json", "work").json["calls"]), "its call has ended")
+        self.assertEqual(self.content("file"), b"old")
+
+    def test_as_replaces_files_and_nothing_else(self):
+        policy = self.write("p.toml", 'schema = 1\nextends = "agent"\n')
+        self.start_session("-p", policy, "--workspace", f"{self.work}:overlay")
+        self.assertEqual(self.sbx_session("put", "work", "-", "file", stdin=b"new").status, 0)
+        (self.tmp / "target").write_text("host")
+        (self.tmp / "link").symlink_to(self.tmp / "target")
+        (self.tmp / "directory").mkdir()
+        got = self.sbx_session("get", "work", "file", "--json", "--as", self.tmp / "link")
+        self.assertEqual((got.status, got.json["files"][0]["replaced"]), (0, True), got)
+        self.fits("sbx.session.1", got.json)
+        self.assertEqual(((self.tmp / "target").read_text(), (self.tmp / "link").read_text(), (self.tmp / "link").is_symlink()), ("host", "new", False))
+        for device in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+            answer = self.sbx_session("get", "work", "file", "--as", device)
+            self.assertEqual((answer.status, "--as - writes to standard output" in answer.err), (2, True), answer)
+        self.assertEqual(self.kind("get", "work", "file", "--as", self.tmp / "directory"), ("is-directory", "host"))
+        self.assertEqual(self.kind("get", "work", "file", "--as", policy), ("not-permitted", "host"))
+        self.assertIn("agent", policy.read_text())
+        self.assertEqual(self.sbx_session("get", "work", "nowhere", "--as", self.tmp / "absent").status, 125)
+        self.assertFalse((self.tmp / "absent").exists())
+
+
+class Kinds(FilesTest):
+    def test_errors_have_the_kind_that_the_kernel_gave(self):
+        self.begin()
+        self.exec_ok("--", "sh", "-c", "mkdir -p dir/sub closed; touch file closed/file; chmod 400 file; mkfifo fifo; chmod 0 closed; ln -s nowhere dangling")
+        put = ("put", "work", "-")
+        for words, kind in ((("get", "work", "nowhere", "--as", self.tmp / "x"), "not-found"), (("get", "work", "dir", "--as", self.tmp / "x"), "is-directory"),
+                            (("get", "work", "file/x", "--as", self.tmp / "x"), "not-a-directory"), (("get", "work", "closed/file", "--as", self.tmp / "x"), "not-permitted"),
+                            ((*put, "dir"), "is-directory"), ((*put, "new/"), "is-directory"), ((*put, "file"), "not-permitted"), ((*put, "file/x"), "not-a-directory"),
+                            ((*put, "closed/x"), "not-permitted"), ((*put, "/usr/x"), "not-permitted"), ((*put, "fifo"), "exists"), (("stat", "work", "nowhere"), "not-found"),
+                            (("stat", "work", "closed/file"), "not-permitted"), (("stat", "work", "file/x"), "not-a-directory"), (("mkdir", "work", "dir"), "exists"),
+                            (("mkdir", "work", "file"), "exists"), (("mkdir", "work", "file/x"), "not-a-directory"), (("mkdir", "work", "/usr/x"), "not-permitted"),
+                            (("mv", "work", "nowhere", "x"), "not-found"), (("mv", "work", "file", "dir"), "is-directory"), (("mv", "work", "dir", "file"), "not-a-directory"),
+                            (("rm", "work", "nowhere"), "not-found"), (("rm", "work", "dir"), "is-directory"), (("rm", "work", "-r", "closed/file"), "not-permitted")):
+            with self.subTest(words=words):
+                options = {"stdin": b"data"} if words[0] == "put" else {}
+                self.assertEqual(self.kind(*words, **options), (kind, "sandbox"))
+        self.assertEqual(self.kind("stat", "nosuch", "file", status=2), ("no-session", "host"))
+        self.assertEqual(self.exec_ok("--", "sh", "-c", "cat file; ls").out.split(), ["closed", "dangling", "dir", "fifo", "file"])
+        listed = self.sbx_session("ls", "--json", "work", "nowhere")
+        self.assertEqual([(each["kind"], each["side"]) for each in listed.json["left"]], [("not-found", "sandbox")], listed)
+        missing = self.sbx_session("put", "--json", "work", "not-on-the-host", "x")
+        self.assertEqual([(each["kind"], each["side"]) for each in missing.json["left"]], [("not-found", "host")], missing)
+
+    def test_a_full_disk_has_a_kind(self):
+        self.start_session("--disk", "4M", "--set", 'filesystem.workspace.mode="empty"')
+        self.assertEqual(self.kind("put", "work", "-", "big", stdin=bytes(8 << 20)), ("no-space", "sandbox"))
+        self.assertEqual(self.sbx_session("put", "work", "-", "small", stdin=b"fits").status, 0)
+
+    def test_bad_words_are_answered(self):
+        self.begin()
+        for words, code in ((["put", "work", "-"], "usage"), (["put", "work", "-", "a", "b"], "usage"), (["get", "work", "a", "b", "--as", "x"], "usage"), (["get", "work", "a", "--as", ""], "bad-value"),
+                            (["get", "work", "a", "--as", "-", "--json"], "usage"), (["get", "work", "a", "--as", "x", "--out", "y"], "usage"), (["get", "work", "a", "--as", "x/"], "bad-value"),
+                            (["get", "work", "a", "--offset", "1"], "usage"), (["get", "work", "a", "--as", "x", "--offset", "-1"], "bad-value"), (["get", "work", "a", "--as", "x", "--limit", "0"], "bad-value"),
+                            (["ls", "work", "--depth", "0"], "bad-value"), (["ls", "work", "--depth", "x"], "bad-value"), (["stat", "work"], "usage"), (["mkdir", "work"], "usage"),
+                            (["mv", "work", "a"], "usage"), (["rm", "work", "a", "b"], "usage")):
+            with self.subTest(words=words):
+                answer = self.sbx_session(*words, stdin=b"")
+                self.assertIn(answer.status, (2, 125), answer)
+                self.assertIn(f"error[{code}]", answer.err)
+
+
+class Inside(FilesTest):
+    def test_make_move_stat_list_and_remove(self):
+        self.begin()
+        self.assertEqual(self.sbx_session("mkdir", "work", "a/b/c").status, 0)
+        self.assertEqual(self.sbx_session("put", "work", "-", "a/b/file", stdin=b"text").status, 0)
+        self.exec_ok("--", "sh", "-c", "ln -s b a/link; chmod 640 a/b/file")
+        listed = self.sbx_session("ls", "--json", "--depth", "3", "work", "a")
+        self.fits("sbx.session.1", listed.json)
+        self.assertEqual({each["name"]: each["type"] for each in listed.json["entries"]}, {"b": "directory", "b/c": "directory", "b/file": "file", "link": "link"})
+        self.assertEqual([each["name"] for each in self.sbx_session("ls", "--json", "work", "a").json["entries"]], ["b", "link"])
+        facts = self.sbx_session("stat", "--json", "work", "a/b/file").json
+        self.assertEqual((facts["path"], facts["type"], facts["bytes"], facts["mode"]), ("a/b/file", "file", 4, "0640"))
+        self.assertEqual(self.sbx_session("stat", "--json", "work", "a/link").json["target"], "b")
+        self.assertIn("a/b/file", self.sbx_session("stat", "work", "a/b/file").out)
+        self.assertEqual(self.run_sbx("session", "mv", "work", "a/b/file", "a/moved").status, 0)
+        self.assertEqual(self.content("a/moved"), b"text")
+        self.assertEqual(self.sbx_session("rm", "work", "a/link").status, 0)
+        self.assertEqual(self.exec_ok("--", "ls", "a").out.split(), ["b", "moved"])
+        self.assertEqual(self.sbx_session("rm", "--recursive", "work", "a").status, 0)
+        self.assertEqual(self.exec_ok("--", "ls").out, "")
+        self.assertEqual(self.sbx_session("mkdir", "work", "~/made").status, 0)
+        self.assertEqual(self.sbx_session("stat", "--json", "work", "/home/sandbox/made").json["type"], "directory")
+
+    def test_nothing_of_the_host_is_changed_through_a_link(self):
+        secret = self.write("secret/file", "of the host\n", directory=self.tmp)
+        self.begin()
+        self.exec_ok("--", "sh", "-c", f"ln -s {secret.parent} out; ln -s {secret} file; ln -s /proc/self/root/{secret.parent} root")
+        for words in (("rm", "-r", "work", "out/file"), ("mv", "work", "out/file", "x"), ("put", "work", "-", "root/file"), ("mkdir", "work", "root/made"), ("get", "work", "file", "--as", self.tmp / "x")):
+            with self.subTest(words=words):
+                # Inside, these are places of the sandbox's own, or none.
+                self.assertIn(self.sbx_session(*words, stdin=b"evil").status, (0, 125))
+        for words in (("put", "work", "-", "file"), ("rm", "-r", "work", "out")):
+            self.assertEqual(self.sbx_session(*words, stdin=b"mine").status, 0)
+        self.assertEqual((secret.read_text(), sorted(each.name for each in secret.parent.iterdir())), ("of the host\n", ["file"]))
+        self.assertFalse((self.tmp / "x").exists())
+
+    def test_a_tree_without_an_end_is_listed_to_its_depth(self):
+        self.begin()
+        self.exec_ok("--", "sh", "-c", "d=deep; for i in 1 2 3 4 5 6 7 8 9; do d=$d/deep; done; mkdir -p $d; ln -s . deep/loop; mkfifo deep/fifo")
+        for depth in (1, 2, 5):
+            names = [each["name"] for each in self.sbx_session("ls", "--json", "--depth", depth, "work", "deep").json["entries"]]
+            self.assertEqual(max(name.count("/") for name in names), depth - 1)
+
+
+if __name__ == "__main__":
+    sessiontest.main()
