@@ -186,14 +186,18 @@ Status BringOut::keep(const workspace::ChangeSet& changes, const Outcome& outcom
                       .code = "not-kept",
                       .message = "cannot keep the changes: their list is not complete"});
   done_.kept = SBX_TRY(store_->keep(facts_of(outcome, run, options_.keep), copy_, changes));
+  if (silent) return {};
   const std::string& name = done_.kept->name;
-  if (!silent && name != options_.keep)
+  std::set<std::string> lost;
+  for (const LostChange& each : done_.kept->lost) lost.insert(each.path);
+  std::vector<Change> in_set = changes.changes;
+  std::erase_if(in_set, [&](const Change& each) { return lost.contains(each.path); });
+  if (name != options_.keep)
     write_stderr(fmt::format("sbx: the name \"{}\" was taken meanwhile\n", options_.keep));
-  if (!silent)
-    write_stderr(
-        fmt::format("sbx: kept {}: \"sbx changes diff {}\" shows, \"sbx changes apply {}\" "
-                    "applies them\n",
-                    tally_words(changes.changes), name, name));
+  write_stderr(fmt::format("sbx: kept {}: \"sbx changes diff {}\" shows, \"sbx changes apply {}\" "
+                           "applies them\n",
+                           tally_words(in_set), name, name) +
+               lost_words(done_.kept->lost, state_directory_));
   return {};
 }
 
@@ -276,7 +280,7 @@ Status BringOut::keep_rest(const workspace::ChangeSet& changes, const Outcome& o
         fmt::format("sbx: what was not applied is kept: \"sbx changes apply {0}{1}\" applies it, "
                     "\"sbx changes drop {0}\" removes it\n",
                     done_.kept->name, names) +
-        piled_up(store));
+        lost_words(done_.kept->lost, state_directory_) + piled_up(store));
   return {};
 }
 
@@ -285,7 +289,8 @@ BroughtOut BringOut::take() {
     return std::ranges::any_of(left, &workspace::Left::failed);
   };
   done_.has_failures = (done_.collected && failed(done_.collected->left)) ||
-                       (done_.applied && failed(done_.applied->left));
+                       (done_.applied && failed(done_.applied->left)) ||
+                       (done_.kept && !done_.kept->lost.empty());
   done_.is_incomplete = done_.applied && (done_.applied->is_incomplete() || !all_met_);
   return std::move(done_);
 }

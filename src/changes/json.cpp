@@ -72,6 +72,18 @@ Json left_json(const std::vector<workspace::Left>& left) {
   return list;
 }
 
+Json lost_json(const std::vector<LostChange>& lost) {
+  std::vector<workspace::Left> left;
+  for (const LostChange& each : lost) left.push_back({.path = each.path, .why = each.why});
+  return left_json(left);
+}
+
+Json kept_json(const KeptFacts& kept) {
+  Json json{{"name", kept.name}, {"changes", kept.count}, {"bytes", kept.bytes}};
+  if (!kept.lost.empty()) json["lost"] = lost_json(kept.lost);
+  return json;
+}
+
 Json applied_json(const workspace::Applied& applied) {
   return {{"done", changes_json(applied.done)},
           {"conflicts", left_json(applied.conflicts)},

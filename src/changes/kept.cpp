@@ -20,6 +20,7 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "changes/manifest.hpp"
+#include "workspace/last_copy.hpp"
 #include "workspace/put.hpp"
 #include "workspace/state.hpp"
 #include "workspace/tree.hpp"
@@ -90,13 +91,19 @@ class Draft {
     if (!held::make_directory(draft.directory_.get(), kContents, 0700))
       return not_kept("no directory for them");
     draft.contents_ = SBX_TRY(workspace::open_directory(draft.directory_.get(), kContents));
+    // Before the contents take the last inode.
+    draft.manifest_ =
+        UniqueFd(::openat(draft.directory_.get(), kManifest,
+                          O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!draft.manifest_.valid()) return not_kept("no manifest");
     return draft;
   }
   Draft(Draft&& other) noexcept
       : store_(other.store_),
         name_(std::exchange(other.name_, {})),
         directory_(std::move(other.directory_)),
-        contents_(std::move(other.contents_)) {}
+        contents_(std::move(other.contents_)),
+        manifest_(std::move(other.manifest_)) {}
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
   Draft& operator=(Draft&&) = delete;
@@ -106,11 +113,11 @@ class Draft {
 
   [[nodiscard]] int contents() const { return contents_.get(); }
 
+  /// May be called again after a failure.
   Status write(const std::string& manifest) {
-    const UniqueFd file(::openat(directory_.get(), kManifest,
-                                 O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file.valid()) return not_kept("no manifest");
-    return sys::write_all(file.get(), manifest);
+    if (::ftruncate(manifest_.get(), 0) != 0 || ::lseek(manifest_.get(), 0, SEEK_SET) != 0)
+      return not_kept("no manifest");
+    return sys::write_all(manifest_.get(), manifest);
   }
 
   /// The first free of NAME, NAME-2, NAME-3.
@@ -133,6 +140,7 @@ class Draft {
   std::string name_;
   UniqueFd directory_;
   UniqueFd contents_;
+  UniqueFd manifest_;
 };
 
 /// Before it is locked, another sbx may take it for a leftover.
@@ -206,38 +214,134 @@ Status keep_content(const Copy& copy, const Change& change, int contents, const 
   const UniqueFd file(::openat(contents, name.c_str(),
                                O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, kPrivate));
   if (!file.valid()) return not_kept("a link");
-  return sys::write_all(file.get(), text);
+  Status written = sys::write_all(file.get(), text);
+  if (!written) (void)held::remove_file(contents, name);
+  return written;
 }
 
-Result<Manifest> write_contents(KeptFacts facts, const Copy& copy, const ChangeSet& changes,
-                                int contents) {
-  Manifest manifest{.facts = std::move(facts)};
-  manifest.facts.count = changes.changes.size();
-  manifest.facts.directory = copy.directory;
-  manifest.held = changes.held;
-  manifest.links = changes.links;
-  manifest.directories = directories_of(copy, changes.changes);
+Result<std::vector<LayerLine>> lines_of_layers(const Copy& copy) {
+  std::vector<LayerLine> lines;
   for (const workspace::Layer& layer : copy.layers) {
     struct stat lower{};
     if (::fstat(layer.lower.get(), &lower) != 0) return not_kept("the workspace");
-    manifest.layers.push_back({.prefix = layer.prefix, .inode = lower.st_ino});
+    lines.push_back({.prefix = layer.prefix, .inode = lower.st_ino});
   }
-  std::uint64_t number = 0;
-  KnownFiles known;
-  for (const Change& change : changes.changes) {
-    Line line{.change = change, .before = note(copy, change)};
-    if (has_content(change)) {
-      line.content = std::to_string(number++);
-      if (Status kept = keep_content(copy, change, contents, line.content, known); !kept) {
-        kept.error().message = "'" + printable(change.path) + "': " + kept.error().message;
-        return fail(std::move(kept).error());
-      }
-      manifest.facts.bytes += change.bytes;
-    }
-    manifest.lines.push_back(std::move(line));
-  }
-  return manifest;
+  return lines;
 }
+
+using Losses = std::map<std::string, LostChange>;  // by path
+
+/// What is lost are contents, and deletions of files.
+void leave_out(Manifest& manifest, const Losses& losses) {
+  std::erase_if(manifest.lines, [&](const Line& line) {
+    const bool is_deletion =
+        line.change.change == ChangeKind::deleted && line.change.type == FileType::file;
+    return (!line.content.empty() || is_deletion) && losses.contains(line.change.path);
+  });
+  for (const auto& [path, lost] : losses) {
+    manifest.links.erase(path);
+    manifest.facts.lost.push_back(lost);
+  }
+}
+
+/// A deletion stays out where what it takes was moved to a name that is lost.
+void keep_last_copies(const Copy& copy, const Manifest& manifest, const ChangeSet& changes,
+                      Losses& losses) {
+  workspace::LastCopies copies(copy);
+  std::vector<const Change*> deleted;
+  for (const Change& each : changes.changes) {
+    if (each.change == ChangeKind::deleted && each.type == FileType::file) deleted.push_back(&each);
+    if (losses.contains(each.path) && has_content(each) && each.type == FileType::file)
+      copies.add_left_out(each.path, each.bytes, each.change == ChangeKind::created);
+  }
+  for (const Line& line : manifest.lines)
+    if (!line.content.empty()) copies.add_brought_out(line.change.path, line.change.bytes);
+  for (const workspace::Left& each : copies.held(deleted))
+    losses.try_emplace(each.path, LostChange{.path = each.path,
+                                             .why = "its deletion would take what was moved to '" +
+                                                    each.why + "', which is lost"});
+}
+
+/// Writes a set in the room that there is.
+class Keeping {
+ public:
+  Keeping(const Copy& copy, const ChangeSet& changes, Draft& draft)
+      : copy_(copy), changes_(changes), draft_(draft) {}
+
+  Result<Manifest> write(KeptFacts facts) {
+    manifest_.facts = std::move(facts);
+    manifest_.facts.directory = copy_.directory;
+    manifest_.held = changes_.held;
+    manifest_.links = changes_.links;
+    manifest_.layers = SBX_TRY(lines_of_layers(copy_));
+    manifest_.directories = directories_of(copy_, changes_.changes);
+    for (const Change& change : changes_.changes) take(change);
+    // The contents may have left no room for the list of them.
+    for (std::size_t count = 1;; count *= 2) {
+      const Manifest finished = SBX_TRY(without_losses());
+      Status written = draft_.write(write_manifest(finished));
+      if (written) return finished;
+      if (!give_up(count, written.error())) return fail(std::move(written).error());
+    }
+  }
+
+ private:
+  void take(const Change& change) {
+    Line line{.change = change, .before = note(copy_, change)};
+    if (has_content(change)) {
+      line.content = std::to_string(number_++);
+      if (const Status kept = keep_content(copy_, change, draft_.contents(), line.content, known_);
+          !kept)
+        return lose(change.path, kept.error());
+    }
+    manifest_.lines.push_back(std::move(line));
+  }
+
+  void lose(const std::string& path, const Error& error) {
+    losses_.try_emplace(
+        path, LostChange{.path = path, .why = error.text(), .errno_value = error.errno_value});
+    if (first_) return;
+    first_ = error;
+    first_->message = "'" + printable(path) + "': " + error.message;
+  }
+
+  /// Errors: host, the first loss, where nothing is left.
+  [[nodiscard]] Result<Manifest> without_losses() const {
+    Manifest manifest = manifest_;
+    Losses losses = losses_;
+    if (!losses.empty()) keep_last_copies(copy_, manifest, changes_, losses);
+    leave_out(manifest, losses);
+    if (manifest.lines.empty() && first_) return fail(*first_);
+    manifest.facts.count = manifest.lines.size();
+    for (const Line& line : manifest.lines)
+      if (!line.content.empty()) manifest.facts.bytes += line.change.bytes;
+    return manifest;
+  }
+
+  /// The largest contents go. False: there are none.
+  bool give_up(std::size_t count, const Error& why) {
+    std::vector<Line*> lines;
+    for (Line& line : manifest_.lines)
+      if (!line.content.empty() && !losses_.contains(line.change.path)) lines.push_back(&line);
+    std::ranges::stable_sort(lines, std::ranges::greater(),
+                             [](const Line* line) { return line->change.bytes; });
+    lines.resize(std::min(lines.size(), count));
+    for (Line* const line : lines) {
+      (void)held::remove_file(draft_.contents(), line->content);
+      lose(line->change.path, why);
+    }
+    return !lines.empty();
+  }
+
+  const Copy& copy_;
+  const ChangeSet& changes_;
+  Draft& draft_;
+  Manifest manifest_;
+  std::uint64_t number_ = 0;
+  KnownFiles known_;
+  Losses losses_;
+  std::optional<Error> first_;
+};
 
 Result<Manifest> read_manifest(int set, const std::string& name, Part part) {
   const UniqueFd file = SBX_TRY(workspace::open_file(set, kManifest));
@@ -303,8 +407,7 @@ Result<KeptFacts> Store::keep(KeptFacts facts, const Copy& copy, const ChangeSet
   remove_leftovers();
   const std::string wanted = facts.name;
   Draft draft = SBX_TRY(begin_draft(directory_.get()));
-  Manifest manifest = SBX_TRY(write_contents(std::move(facts), copy, changes, draft.contents()));
-  SBX_TRY(draft.write(write_manifest(manifest)));
+  Manifest manifest = SBX_TRY(Keeping(copy, changes, draft).write(std::move(facts)));
   manifest.facts.name = SBX_TRY(draft.publish(wanted));
   return std::move(manifest.facts);
 }
@@ -360,6 +463,9 @@ Result<Kept> Store::load(const std::string& name) const {
   std::ranges::stable_sort(kept.changes.changes, {}, &Change::path);
   kept.changes.held = std::move(manifest.held);
   kept.changes.links = std::move(manifest.links);
+  for (const LostChange& each : kept.facts.lost)
+    kept.changes.hidden.push_back(
+        {.path = each.path, .why = "not in the set: " + each.why, .holds = true});
   kept.copy.stored = std::move(stored);
   return kept;
 }

@@ -33,7 +33,9 @@ class Store {
 
   [[nodiscard]] bool has(const std::string& name) const;
   /// Writes a set under `facts.name`, or under "NAME-2" and so on where that came to be taken, in
-  /// one step; gives what is known of it then. Errors: host (no room).
+  /// one step; gives what is known of it then. Changes whose content can't be kept are left out and
+  /// stand in `lost`, and so do deletions of files that are nowhere else then. Errors: host
+  /// (nothing is kept).
   [[nodiscard]] Result<KeptFacts> keep(KeptFacts facts, const Copy& copy,
                                        const ChangeSet& changes) const;
   /// Newest last. A set that can't be read has only a name and `outcome`, the reason.

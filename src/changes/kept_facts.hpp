@@ -15,6 +15,13 @@ struct DirectoryLine {
   mode_t mode = 0;
 };
 
+/// A change that the run made and the set has not.
+struct LostChange {
+  std::string path;
+  std::string why;
+  int errno_value = 0;  ///< not stored
+};
+
 /// What there is to know about a set besides its changes.
 struct KeptFacts {
   std::string name;
@@ -27,6 +34,7 @@ struct KeptFacts {
   std::vector<std::string> policy_files;  ///< of the run: never applied
   std::uint64_t count = 0;                ///< of changes
   std::uint64_t bytes = 0;                ///< of what was written
+  std::vector<LostChange> lost;           ///< for want of room, for example
   /// When some were applied last, in seconds since the epoch; 0: never.
   std::int64_t applied_at = 0;
   std::uint64_t applied = 0;  ///< how many then

@@ -183,6 +183,7 @@ class Reader {
     if (word == "seen") return seen(text);
     if (word == "held") return held(text);
     if (word == "linked") return linked(text);
+    if (word == "lost") return lost(text);
     auto value = unescaped(text);
     if (!value) return false;
     if (word == "directory") return assign(facts.directory, std::move(*value));
@@ -228,6 +229,14 @@ class Reader {
     auto holder = unescaped(text);
     if (!path || !is_inner(*path) || !holder) return false;
     manifest_.held.push_back({.path = std::move(*path), .why = std::move(*holder)});
+    return true;
+  }
+
+  bool lost(std::string_view text) {
+    auto path = unescaped(next(text, ' '));
+    auto why = unescaped(text);
+    if (!path || !is_inner(*path) || !why) return false;
+    manifest_.facts.lost.push_back({.path = std::move(*path), .why = std::move(*why)});
     return true;
   }
 
@@ -280,6 +289,8 @@ std::string write_manifest(const Manifest& manifest) {
   for (const std::string& word : facts.command) text += fmt::format("argument {}\n", escaped(word));
   for (const std::string& file : facts.policy_files)
     text += fmt::format("policy {}\n", escaped(file));
+  for (const LostChange& lost : facts.lost)
+    text += fmt::format("lost {} {}\n", escaped(lost.path), escaped(lost.why));
   for (const LayerLine& layer : manifest.layers)
     text += fmt::format("layer {} {}\n", layer.inode, escaped(layer.prefix));
   for (const DirectoryLine& each : manifest.directories)

@@ -368,6 +368,19 @@ std::string collected_words(const workspace::Collected& collected,
   return collected.files.empty() ? text + changed : text;
 }
 
+std::string lost_words(const std::vector<LostChange>& lost, const std::string& state_directory) {
+  std::vector<workspace::Left> left;
+  for (const LostChange& each : lost) left.push_back({.path = each.path, .why = each.why});
+  std::string text;
+  append_list(text, "not kept", left);
+  if (std::ranges::any_of(lost, [](const LostChange& each) {
+        return each.errno_value == ENOSPC || each.errno_value == EDQUOT;
+      }))
+    text += fmt::format("sbx: '{}' is full: \"sbx changes drop NAME\" makes room there\n",
+                        printable(state_directory));
+  return text;
+}
+
 std::string applied_words(const workspace::Applied& applied, const std::string& directory) {
   std::string text = fmt::format("sbx: applied {} to {}\n", plural(applied.done.size(), "change"),
                                  printable(directory));

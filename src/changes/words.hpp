@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/tell.hpp"
+#include "changes/kept_facts.hpp"
 #include "workspace/apply.hpp"
 #include "workspace/collect.hpp"
 #include "workspace/copy.hpp"
@@ -31,6 +32,9 @@ enum class Texts : bool { left_out, shown };
 [[nodiscard]] std::string collected_words(const workspace::Collected& collected,
                                           const std::vector<std::string>& patterns,
                                           const std::string& directory);
+/// What a set that was kept in `state_directory` has not.
+[[nodiscard]] std::string lost_words(const std::vector<LostChange>& lost,
+                                     const std::string& state_directory);
 [[nodiscard]] std::string applied_words(const workspace::Applied& applied,
                                         const std::string& directory);
 [[nodiscard]] std::string left_words(const std::vector<workspace::Left>& left);

@@ -91,6 +91,7 @@ Json facts_json(const KeptFacts& facts) {
   json["success"] = facts.success;
   json["count"] = facts.count;
   json["bytes"] = facts.bytes;
+  if (!facts.lost.empty()) json["lost"] = changes::lost_json(facts.lost);
   if (facts.applied_at != 0)
     json["last_applied"] = {{"at", facts.applied_at}, {"changes", facts.applied}};
   return json;
@@ -151,7 +152,8 @@ std::string head_words(const Kept& kept, const Paint& paint) {
                                  : text_of_command(kept.facts) + outcome;
   return fmt::format("{}: {} in {}\n  kept {} of {}\n{}", paint.bold(kept.facts.name),
                      changes::tally_words(kept.changes.changes), printable(kept.facts.directory),
-                     time_text(kept.facts.made), source, applied_line(kept.facts));
+                     time_text(kept.facts.made), source, applied_line(kept.facts)) +
+         changes::lost_words(kept.facts.lost, {});
 }
 
 /// If the directory is gone, shows what can be shown without it.

@@ -289,6 +289,11 @@ class SessionCommand {
         return fail(std::move(kept).error());
       }
       done.update(write_fields(*kept, Form::document));
+      if (kept->failures) {
+        if (!typed_.output.json)
+          write_stderr("sbx: the session lives on, because not everything is kept\n");
+        return answered(done, exit_status::kCouldNot);
+      }
     }
     int status = kDone;
     for (std::size_t i = 0; i < clients.size(); ++i) {
@@ -588,7 +593,8 @@ class SessionCommand {
                    "sbx session keep work before-lunch");
     SBX_TRY(changes::check_set_name(operands_[1]));
     const protocol::BroughtOutAnswer done = SBX_TRY(keep_as(operands_[1]));
-    return answered(write_fields(done, Form::document));
+    return answered(write_fields(done, Form::document),
+                    done.failures ? exit_status::kCouldNot : kDone);
   }
 
   const Invocation& typed_;

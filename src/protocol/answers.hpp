@@ -351,8 +351,9 @@ struct KeptAnswer {
   std::string name;
   std::uint64_t changes = 0;
   std::uint64_t bytes = 0;
+  IfAny<std::vector<LeftFacts>> lost;  ///< what it has not
 };
-SBX_FIELDS(KeptAnswer, name, changes, bytes)
+SBX_FIELDS(KeptAnswer, name, changes, bytes, lost)
 
 /// Answers keep and bring-out.
 struct BroughtOutAnswer {

@@ -308,9 +308,7 @@ std::string record_text(const run::Request& request, const run::Answer& answer) 
   if (outcome.hazards_left_out > 0) json["hazards_left_out"] = outcome.hazards_left_out;
   if (outcome.left_running.count > 0) json["left_running"] = members_json(outcome.left_running);
   if (out.collected) json["out"] = collected_json(request.bring_out.directory, *out.collected);
-  if (out.kept)
-    json["kept"] = {
-        {"name", out.kept->name}, {"changes", out.kept->count}, {"bytes", out.kept->bytes}};
+  if (out.kept) json["kept"] = changes::kept_json(*out.kept);
   if (out.patch) json["patch"] = patch_json(*out.patch);
   if (out.applied) json["applied"] = changes::applied_json(*out.applied);
   json["enforced"] =

@@ -47,8 +47,12 @@ protocol::BroughtOutAnswer answer_of(const changes::BroughtOut& out, const Outco
                                     .signal = out.signal};
   if (outcome.changes_left_out > 0) answer.changes_left_out.emplace(outcome.changes_left_out);
   if (!out.kept) return answer;
-  answer.kept.emplace(protocol::KeptAnswer{
+  protocol::KeptAnswer& kept = answer.kept.emplace(protocol::KeptAnswer{
       .name = out.kept->name, .changes = out.kept->count, .bytes = out.kept->bytes});
+  if (out.kept->lost.empty()) return answer;
+  kept.lost.emplace();
+  for (const changes::LostChange& each : out.kept->lost)
+    kept.lost->push_back({.path = each.path, .why = each.why});
   return answer;
 }
 
@@ -62,14 +66,23 @@ Error not_layered() {
 }
 
 /// Which directory has no room is for its owner to know.
-Error not_kept(Error error, const std::string& state_directory) {
-  if (error.errno_value != ENOSPC && error.errno_value != EDQUOT) return error;
+Error not_kept(Error error, int errno_value, const std::string& state_directory) {
+  if (errno_value != ENOSPC && errno_value != EDQUOT) return error;
   error.message =
       "cannot keep the changes in '" + printable(state_directory) + "': " + error.message;
   error.hint =
       "make room there, for example with \"sbx changes drop NAME\", or start the session "
       "with XDG_STATE_HOME set to another directory of your home";
   return error;
+}
+
+Error incomplete(const changes::KeptFacts& kept, const std::string& directory) {
+  if (const auto store = changes::Store::open(directory)) (void)store->drop(kept.name);
+  const changes::LostChange& first = kept.lost.front();
+  return not_kept({.kind = ErrorKind::host,
+                   .code = "not-kept",
+                   .message = "'" + printable(first.path) + "': " + first.why},
+                  first.errno_value, directory);
 }
 
 /// For `changes` and `diff`: nothing is changed.
@@ -121,7 +134,8 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
   *copy = SBX_TRY(state.held.copy());
   Outcome outcome;
   const Status done = work.finish(outcome, state.id, silent, paint_for(color, STDERR_FILENO));
-  if (!done && !options.keep.empty()) return fail(not_kept(done.error(), state_directory));
+  if (!done && !options.keep.empty())
+    return fail(not_kept(done.error(), done.error().errno_value, state_directory));
   SBX_TRY(Status(done));
   return std::pair(work.take(), std::move(outcome));
 }
@@ -170,6 +184,8 @@ Result<protocol::SnapshotAnswer> answer(BringOutTask& state,
   const std::string directory = snapshot_directory(state.held.state_directory());
   const changes::BroughtOut out =
       SBX_TRY(keep_in(state, options, directory, true, Color::never)).first;
+  // Half of the changes would be applied as if they were all.
+  if (out.has_failures) return fail(incomplete(*out.kept, directory));
   protocol::SnapshotAnswer made{.directory = directory};
   if (out.kept) made.snapshot = out.kept->name;
   return made;

@@ -17,9 +17,11 @@ namespace sbx::workspace {
 struct Left {
   std::string path;
   std::string why;
-  bool failed = false;       ///< it was tried; else it was never meant to be done
-  bool partly = false;       ///< it was done, except for the part that `why` names
-  bool holds = false;        ///< a deletion that would have taken the last copy of something
+  bool failed = false;  ///< it was tried; else it was never meant to be done
+  bool partly = false;  ///< it was done, except for the part that `why` names
+  /// Applying ends with 1 for it: a deletion that would have taken the last copy of something, or
+  /// what a kept set has lost.
+  bool holds = false;
   std::string_view guard{};  ///< of a protected name: what the host's programs do with it
   Obstacle obstacle = Obstacle::none;
   Side side = Side::host;  ///< where that stood
@@ -29,7 +31,8 @@ struct ChangeSet {
   std::vector<Change> changes;  ///< by path
   std::uint64_t left_out = 0;   ///< changes beyond `most`
   std::vector<Left> unread;     ///< directories that could not be looked into
-  std::vector<Left> hidden;     ///< made under names that filesystem.deny hides: the sandbox's own
+  /// Made under names that filesystem.deny hides: the sandbox's own. Or lost by a kept set.
+  std::vector<Left> hidden;
   /// Deleted files of which only a hidden name has what they held; `why` is that name.
   std::vector<Left> held;
   Links links;                     ///< of changed names

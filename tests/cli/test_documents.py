@@ -15,11 +15,12 @@ from sbxtest import SBX, SbxTest
 ODD = os.fsdecode(b"odd\xff")
 
 # Of a call in a session: session/test_options.py; of an allow-list: network/test_allow_list.py; beyond some thousand names:
-# cli/answer_test.cpp; and reasons are sentences of sbx, of which few name a file.
+# cli/answer_test.cpp; of a state home without room: sandbox/test_changes.py; and reasons are sentences of sbx, of which few name a file.
 RARE_IN_RECORDS = [".session", ".session.call", ".session.id", ".session.name", ".denials.during_call",
                    *(f".network.used.{name}" for name in ("bytes_in", "bytes_out", "connections", "rule")),
                    *(f".network.failed.{name}" for name in ("count", "what", "why")), ".hazards_left_out", ".changes_left_out",
-                   *(f".{part}.why_b64" for part in ("applied.conflicts", "applied.left", "out.left", "patch.left"))]
+                   *(f".{part}.why_b64" for part in ("applied.conflicts", "applied.left", "out.left", "patch.left")),
+                   ".kept.lost", *(f".kept.lost.{name}" for name in ("path", "path_b64", "why", "why_b64"))]
 
 
 @unittest.skipIf(schemas.jsonschema is None, "python3-jsonschema is not installed")

@@ -96,6 +96,8 @@ class Kept(Changes):
         self.sbx("--workspace", ".:overlay", "--keep", "set", "--lang", "python", "-c", code, name, cwd=odd)
         self.keep("open('other', 'w')", name="bad")
         (self.state / "bad/manifest").write_bytes(b"other")
+        manifest = (self.state / "set/manifest").read_bytes()
+        (self.state / "set/manifest").write_bytes(manifest.replace(b"\nlayer ", b"\nlost gone%FF no%20room%FF\nlayer ", 1))
         (odd / name).write_text("the host's")
         held = schemas.Held("sbx.changes/1")
         answers = [self.json_of("list"), self.json_of("show", "set"), self.json_of("apply", "--yes", "set", ends_with=None), self.json_of("show", "set"),
@@ -105,10 +107,10 @@ class Kept(Changes):
             held.hold(answer)
         self.assertEqual(held.open_objects(), set())
         # Sentences of sbx, of which few name a file.
-        sentences = ("set.outcome", ".outcome", "broken.error", ".conflicts.why", ".applied.conflicts.why", ".applied.left.why")
+        sentences = ("set.outcome", ".outcome", "broken.error", ".conflicts.why", ".applied.conflicts.why")
         self.assertEqual(held.unseen(), {f"{place}_b64" for place in sentences})
         for answer in answers:
-            for member in set(answer) - {"last_applied", "command_b64", "directory_b64"}:
+            for member in set(answer) - {"last_applied", "lost", "command_b64", "directory_b64"}:
                 with self.subTest(missing=member):
                     self.assertFalse(self.checker().is_valid({name: value for name, value in answer.items() if name != member}))
             self.assertFalse(self.checker().is_valid({**answer, "more": 1}))
@@ -914,6 +916,46 @@ class Hindered(Changes):
                            'status=0; "$SBX" changes apply --yes set || status=$?; echo $status; cat "$WORK/f"')
         self.assertEqual(ended.out, b"125\nold\n", ended)
         self.assertIn(b"Read-only file system", ended.err)
+
+    SMALL_HOME = 'mkdir -p "$HOME/.local/state"; mount -t tmpfs -o size=256k none "$HOME/.local/state"; cd "$WORK"\n'
+
+    def test_a_home_without_room_keeps_what_fits_and_names_the_rest(self):
+        """What was moved to a file that is lost stays where it was."""
+        ended = self.apart(
+            self.SMALL_HOME + 'echo old > edited; echo gone > gone; head -c 300000 /dev/zero > moved; status=0\n' + self.RUN +
+            '"import os; os.rename(\'moved\', \'there\'); os.remove(\'gone\'); open(\'a\', \'w\').write(\'a\');'
+            'open(\'edited\', \'w\').write(\'new\'); open(\'z\', \'w\').write(\'n\' * 900000); os.symlink(\'a\', \'zz\')" || status=$?\n'
+            'echo $status; "$SBX" changes list --json; status=0; "$SBX" changes apply --yes set || status=$?; echo $status; ls; cat edited; wc -c < moved')
+        status, listed, *rest = ended.out.decode().splitlines()
+        self.assertEqual((status, rest), ("125", ["1", "a", "edited", "moved", "zz", "new300000"]), ended)
+        kept = json.loads(listed)["sets"][0]
+        self.assertEqual((kept["count"], sorted(each["path"] for each in kept["lost"])), (4, ["moved", "there", "z"]), kept)
+        for name in (b"there", b"z"):
+            self.assertRegex(ended.err, rb"sbx: not kept: " + name + rb": .*No space left on device\n")
+            self.assertRegex(ended.err, rb"sbx: not applied: " + name + rb": not in the set: .*No space left on device\n")
+        self.assertIn(b"sbx: not kept: moved: its deletion would take what was moved to 'there', which is lost\n", ended.err)
+        self.assertIn(b"/.local/state/sbx' is full: \"sbx changes drop NAME\" makes room there\n", ended.err)
+
+    def test_a_list_for_which_the_files_left_no_room_takes_the_place_of_some(self):
+        ended = self.apart(
+            self.SMALL_HOME + 'status=0\n' + self.RUN +
+            '"for i in range(300): open(f\'{i:03}\' + \'n\' * 200, \'w\').write(\'x\')" || status=$?\n'
+            'echo $status; "$SBX" changes list --json; "$SBX" changes apply --yes set || :; ls | wc -l')
+        status, listed, files = ended.out.decode().splitlines()
+        kept = json.loads(listed)["sets"][0]
+        self.assertEqual((status, kept["count"] + len(kept["lost"]), kept["count"]), ("125", 300, int(files)), kept)
+        self.assertGreater(kept["count"], 0)
+
+    def test_what_apply_left_is_kept_as_far_as_there_is_room(self):
+        ended = self.apart(
+            self.SMALL_HOME + 'echo old > edited; status=0\n"$SBX" run -p python --workspace "$WORK:overlay" --apply --yes --lang python -c '
+            '"import os; open(\'edited\', \'w\').write(\'new\'); open(\'z\', \'w\').write(\'n\' * 900000); os.mkdir(\'.git\');'
+            'os.mkdir(\'.git/hooks\'); open(\'.git/hooks/big\', \'w\').write(\'n\' * 900000); open(\'.git/hooks/small\', \'w\').write(\'n\')" || status=$?\n'
+            'echo $status; "$SBX" changes list --json; ls')
+        status, listed, *files = ended.out.decode().splitlines()
+        self.assertEqual((status, files), ("125", ["edited", "z"]), ended)
+        self.assertEqual([each["path"] for each in json.loads(listed)["sets"][0]["lost"]], [".git/hooks/big"], listed)
+        self.assertIn(b"sbx: not kept: .git/hooks/big: ", ended.err)
 
     def test_a_full_home_keeps_nothing_and_says_so(self):
         ended = self.apart('mkdir -p "$HOME/.local/state"; mount -t tmpfs -o size=64k none "$HOME/.local/state"; cd "$WORK"; status=0\n' +

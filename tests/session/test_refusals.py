@@ -289,6 +289,9 @@ sbx session start --workspace .:overlay work && sbx session exec work -- sh -c '
 for words in 'keep work set' 'stop --keep set work' 'apply --yes work'; do echo "$words"; sbx session $words; echo $?; done 2>&1
 sbx session exec work -- echo alive
 sbx changes list --json
+sbx session exec work -- sh -c 'echo small >small'
+for words in 'keep work part' 'stop --keep rest work' 'apply --yes work'; do echo "$words"; sbx session $words; echo $?; done 2>&1
+sbx changes drop part rest
 sbx session exec work -- sh -c 'echo small >big'
 sbx session stop --keep set work && echo kept
 ls {state}/sbx/changes {state}/sbx/applying/changes"""
@@ -296,11 +299,13 @@ ls {state}/sbx/changes {state}/sbx/applying/changes"""
                                env=self.environment({"XDG_RUNTIME_DIR": str(runtime)}), cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG)
         told = ended.stdout.decode() + ended.stderr.decode()
         self.assertEqual(ended.returncode, 0, told)
-        self.assertEqual(told.count(f"cannot keep the changes in '{state}/sbx"), 3, told)
-        self.assertEqual(told.count("No space left on device"), 3, told)
-        self.assertEqual(told.count("sbx changes drop NAME"), 3, told)
-        self.assertEqual(told.count("the session lives on"), 1, told)
-        self.assertEqual(told.count("\n125\n"), 3, told)
+        self.assertEqual(told.count(f"cannot keep the changes in '{state}/sbx"), 4, told)
+        self.assertEqual(told.count("sbx: kept 1 change: 1 created: "), 2, told)
+        self.assertEqual(told.count("sbx: not kept: big: "), 2, told)
+        self.assertEqual(told.count("No space left on device"), 6, told)
+        self.assertEqual(told.count("sbx changes drop NAME"), 6, told)
+        self.assertEqual(told.count("the session lives on"), 2, told)
+        self.assertEqual(told.count("\n125\n"), 6, told)
         self.assertIn("\nalive\n", told)
         self.assertIn('"sets":[]', told)
         self.assertIn("\nkept\n", told)

@@ -37,7 +37,8 @@ TEST(Manifest, WhatIsWrittenIsRead) {
                               .outcome = "exited with 3",
                               .policy_files = {"/etc/\xff"},
                               .count = 2,
-                              .bytes = 5},
+                              .bytes = 5,
+                              .lost = {{.path = "gone %\n", .why = "no room"}}},
                     .layers = {{.prefix = ".", .inode = 7}, {.prefix = "inner/b c", .inode = 8}}};
   manifest.lines.push_back({.change = {.path = "line\nbreak",
                                        .change = ChangeKind::modified,
@@ -65,6 +66,9 @@ TEST(Manifest, WhatIsWrittenIsRead) {
   EXPECT_THAT(read->facts.command, ElementsAre("sh", "-c", "echo 100%\nls", ""));
   EXPECT_THAT(read->facts.policy_files, ElementsAre("/etc/\xff"));
   EXPECT_FALSE(read->facts.success);
+  ASSERT_EQ(read->facts.lost.size(), 1U);
+  EXPECT_EQ(read->facts.lost[0].path, "gone %\n");
+  EXPECT_EQ(read->facts.lost[0].why, "no room");
   ASSERT_EQ(read->layers.size(), 2U);
   EXPECT_EQ(read->layers[1].prefix, "inner/b c");
   EXPECT_EQ(read->layers[1].inode, 8U);
