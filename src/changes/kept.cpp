@@ -412,6 +412,25 @@ Result<KeptFacts> Store::keep(KeptFacts facts, const Copy& copy, const ChangeSet
   return std::move(manifest.facts);
 }
 
+Status Store::replace_notes(const std::string& name, const Copy& copy, const Notes& notes) const {
+  Draft draft = SBX_TRY(begin_draft(directory_.get()));
+  Manifest manifest{.facts = {.directory = copy.directory}};
+  manifest.layers = SBX_TRY(lines_of_layers(copy));
+  for (const auto& [path, facts] : notes) {
+    Line& line = manifest.lines.emplace_back();
+    line.change = {.path = path, .change = ChangeKind::deleted, .type = FileType::file};
+    if (!facts) continue;
+    line.change.change = ChangeKind::mode;
+    line.change.type = workspace::type_of(facts->st_mode);
+    line.change.mode = facts->st_mode & 07777;
+    line.before = workspace::noted(*facts);
+  }
+  SBX_TRY(draft.write(write_manifest(manifest)));
+  if (has(name)) SBX_TRY(drop(name));
+  SBX_TRY(draft.publish(name));
+  return {};
+}
+
 Result<UniqueFd> Store::open_set(const std::string& name) const {
   SBX_TRY(check_set_name(name));
   if (!has(name)) return no_such_set(name);

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +49,10 @@ class Store {
   /// Notes that changes of a set were applied. Errors: usage "no-such-set", host.
   [[nodiscard]] Status note_applied(const std::string& name, std::int64_t when,
                                     std::uint64_t count) const;
+  /// Writes a set without contents: how names of the host are. Errors: host.
+  using Notes = std::map<std::string, std::optional<struct stat>>;  ///< by path; none: it is gone
+  [[nodiscard]] Status replace_notes(const std::string& name, const Copy& copy,
+                                     const Notes& notes) const;
   /// Errors: usage "no-such-set", host "set-in-use".
   [[nodiscard]] Status drop(const std::string& name) const;
 

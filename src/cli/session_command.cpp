@@ -15,6 +15,7 @@
 #include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "changes/applied_notes.hpp"
 #include "changes/applying.hpp"
 #include "changes/json.hpp"
 #include "changes/kept.hpp"
@@ -95,10 +96,14 @@ class Snapshot {
  public:
   static Result<Snapshot> of(const protocol::SnapshotAnswer& made) {
     return Snapshot(SBX_TRY(changes::Store::open_or_make(made.directory)),
-                    made.snapshot.value_or(""));
+                    made.snapshot.value_or(""),
+                    SBX_TRY(changes::Store::open_or_make(made.notes_directory)), made.notes);
   }
   Snapshot(Snapshot&& other) noexcept
-      : store_(std::move(other.store_)), name_(std::exchange(other.name_, {})) {}
+      : store_(std::move(other.store_)),
+        name_(std::exchange(other.name_, {})),
+        notes_store_(std::move(other.notes_store_)),
+        notes_(std::move(other.notes_)) {}
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
   Snapshot& operator=(Snapshot&&) = delete;
@@ -106,12 +111,20 @@ class Snapshot {
     if (!name_.empty()) (void)store_.drop(name_);
   }
   [[nodiscard]] Result<changes::Kept> load() const { return store_.load(name_); }
+  void note_as_applied(const changes::Kept& kept, const workspace::Applied& applied) const {
+    changes::note_as_applied(notes_store_, notes_, kept, applied.done);
+  }
 
  private:
-  Snapshot(changes::Store store, std::string name)
-      : store_(std::move(store)), name_(std::move(name)) {}
+  Snapshot(changes::Store store, std::string name, changes::Store notes_store, std::string notes)
+      : store_(std::move(store)),
+        name_(std::move(name)),
+        notes_store_(std::move(notes_store)),
+        notes_(std::move(notes)) {}
   changes::Store store_;
   std::string name_;
+  changes::Store notes_store_;
+  std::string notes_;
 };
 
 /// One `sbx session` command.
@@ -563,6 +576,7 @@ class SessionCommand {
                                         .silent = typed_.output.json,
                                         .rest = "sbx session changes --json " + operands_.front()},
                                        paint_for(typed_.output.color, STDERR_FILENO)));
+    snapshot.note_as_applied(kept, end.applied);
     if (asks && end.signal == SIGHUP && life.has_ended()) return fail(SessionLife::gone());
     if (end.leaves_something() && !typed_.output.json)
       write_stderr("sbx: the session keeps what was not applied\n");

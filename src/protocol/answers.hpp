@@ -343,8 +343,10 @@ SBX_FIELDS(ChangesAnswer, changes, left_out, text, left)
 struct SnapshotAnswer {
   std::optional<std::string> snapshot;  ///< the set; none: nothing was changed
   std::string directory;                ///< of the store
+  std::string notes_directory;          ///< of that which notes what was applied
+  std::string notes;                    ///< a set there
 };
-SBX_FIELDS(SnapshotAnswer, snapshot, directory)
+SBX_FIELDS(SnapshotAnswer, snapshot, directory, notes_directory, notes)
 
 /// A set that was made of them.
 struct KeptAnswer {

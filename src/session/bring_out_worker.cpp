@@ -15,6 +15,7 @@
 #include "base/signals.hpp"
 #include "base/tell.hpp"
 #include "base/text.hpp"
+#include "changes/applied_notes.hpp"
 #include "changes/bring_out.hpp"
 #include "changes/json.hpp"
 #include "changes/kept.hpp"
@@ -85,6 +86,23 @@ Error incomplete(const changes::KeptFacts& kept, const std::string& directory) {
                   first.errno_value, directory);
 }
 
+/// A store of what applications wrote, a set for each session.
+std::string notes_directory(const std::string& state_directory) {
+  return state_directory.empty() ? "" : state_directory + "/applied";
+}
+/// The name of the notes about what `apply` wrote. They begin with a pid, as snapshots do.
+std::string notes_of(pid_t session, const std::string& id) {
+  return std::to_string(session) + "-" + id;
+}
+
+/// While the calls are stopped.
+Result<workspace::Copy> copy_of(const BringOutTask& state) {
+  workspace::Copy copy = SBX_TRY(state.held.copy());
+  const auto store = changes::Store::open(notes_directory(state.held.state_directory()));
+  if (store) changes::take_notes(*store, notes_of(state.session, state.id), copy);
+  return copy;
+}
+
 /// For `changes` and `diff`: nothing is changed.
 Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::ChangesRequest& asked) {
   workspace::Copy copy;
@@ -92,7 +110,7 @@ Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::Chan
   {
     const CallsFrozen frozen(state.held);
     SBX_TRY(Status(frozen.status()));
-    copy = SBX_TRY(state.held.copy());
+    copy = SBX_TRY(copy_of(state));
     if (!copy.is_overlay) return fail(not_layered());
     changes = SBX_TRY(workspace::read_changes(copy));
   }
@@ -102,7 +120,10 @@ Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::Chan
       asked.view == protocol::View::diff ? changes::Texts::shown : changes::Texts::left_out;
   const std::string rest = "sbx session changes --json " + state.name;
   if (asked.view == protocol::View::patch) {
-    const changes::Patch patch = changes::make_patch(copy, changes.changes);
+    // As `sbx changes diff --patch` makes it: git-apply(1) refuses .git, for one.
+    workspace::Selection selection = workspace::select(copy, changes, {}, {});
+    changes::Patch patch = changes::make_patch(copy, selection.changes);
+    patch.left.insert(patch.left.begin(), selection.left.begin(), selection.left.end());
     seen.text.emplace(patch.text);
     seen.left.emplace();
     for (const workspace::Left& each : patch.left)
@@ -131,7 +152,7 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
   if (copy == nullptr) return fail(not_layered());
   const CallsFrozen frozen(state.held);
   SBX_TRY(Status(frozen.status()));
-  *copy = SBX_TRY(state.held.copy());
+  *copy = SBX_TRY(copy_of(state));
   Outcome outcome;
   const Status done = work.finish(outcome, state.id, silent, paint_for(color, STDERR_FILENO));
   if (!done && !options.keep.empty())
@@ -186,7 +207,9 @@ Result<protocol::SnapshotAnswer> answer(BringOutTask& state,
       SBX_TRY(keep_in(state, options, directory, true, Color::never)).first;
   // Half of the changes would be applied as if they were all.
   if (out.has_failures) return fail(incomplete(*out.kept, directory));
-  protocol::SnapshotAnswer made{.directory = directory};
+  protocol::SnapshotAnswer made{.directory = directory,
+                                .notes_directory = notes_directory(state.held.state_directory()),
+                                .notes = notes_of(state.session, state.id)};
   if (out.kept) made.snapshot = out.kept->name;
   return made;
 }
@@ -206,12 +229,20 @@ std::string snapshot_directory(const std::string& state_directory) {
 }
 
 void sweep_snapshots(const std::string& state_directory) {
-  const auto store = changes::Store::open(snapshot_directory(state_directory));
-  if (!store) return;
-  const auto sets = store->list();
-  if (!sets) return;
-  for (const changes::KeptFacts& each : *sets)
-    if (is_orphaned(each.name)) (void)store->drop(each.name);  // one that is read stays
+  for (const std::string& directory :
+       {snapshot_directory(state_directory), notes_directory(state_directory)}) {
+    const auto store = changes::Store::open(directory);
+    if (!store) continue;
+    const auto sets = store->list();
+    if (!sets) continue;
+    for (const changes::KeptFacts& each : *sets)
+      if (is_orphaned(each.name)) (void)store->drop(each.name);  // one that is read stays
+  }
+}
+
+void drop_notes(const std::string& state_directory, const std::string& id) {
+  const auto store = changes::Store::open(notes_directory(state_directory));
+  if (store) (void)store->drop(notes_of(::getpid(), id));
 }
 
 void bring_out_and_answer(BringOutTask state) {

@@ -95,6 +95,7 @@ void Session::run() {
     if (!loop_.run_once()) break;
   // Everything is gone before whoever waits for the end hears of it.
   end_workers();
+  drop_notes(held_->state_directory(), id_);
   held_.reset();
   socket_.reset();
   {

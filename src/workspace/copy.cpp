@@ -51,6 +51,19 @@ bool has_only_lost_names(const Copy& copy, const std::string& path, const struct
   });
 }
 
+/// What sbx left under a path of the layer when it applied; null: nothing.
+const Noted* note_of(const Layer& layer, const std::string& path) {
+  if (!layer.applied) return nullptr;
+  const auto found = layer.applied->find(layer.prefix == "." ? path : join(layer.prefix, path));
+  return found == layer.applied->end() ? nullptr : &found->second;
+}
+
+bool is_as_applied(const Copy& copy, const std::string& path, const struct stat& now) {
+  const LayerPath place = place_of(copy, path);
+  const Noted* const note = place.layer == nullptr ? nullptr : note_of(*place.layer, place.path);
+  return note != nullptr && is_as_noted(*note, now);
+}
+
 /// The directory that holds it was moved there since the start, or one above it: the times of what
 /// it holds are older and tell nothing.
 bool is_in_other_directory(const Copy& copy, const std::string& path) {
@@ -236,7 +249,7 @@ std::optional<DirectorySeen> directory_seen(const Layer& layer, const std::strin
     return seen(entry->host());
   }
   const auto* const known = layer.seen ? layer.seen->directory(path) : nullptr;
-  if (known == nullptr) return std::nullopt;
+  if (known == nullptr || note_of(layer, path) != nullptr) return std::nullopt;
   return DirectorySeen{.file = known->file, .mode = known->mode & kPermissions};
 }
 
@@ -251,6 +264,7 @@ bool is_other_directory(const Layer& layer, const std::string& path, const struc
 }
 
 bool had_name(const Layer& layer, const std::string& path) {
+  if (const Noted* const note = note_of(layer, path)) return note->inode != 0;
   return layer.seen && layer.seen->has_name(path);
 }
 
@@ -276,7 +290,8 @@ bool changed_on_host(const Copy& copy, const std::string& path, const struct sta
     return std::pair(one.tv_sec, one.tv_nsec) > std::pair(other.tv_sec, other.tv_nsec);
   };
   if (!copy.stored)
-    return (is_later(now.st_ctim, copy.started) && !has_only_lost_names(copy, path, now)) ||
+    return (is_later(now.st_ctim, copy.started) && !is_as_applied(copy, path, now) &&
+            !has_only_lost_names(copy, path, now)) ||
            is_in_other_directory(copy, path);
   const auto found = copy.stored->before.find(path);
   return found == copy.stored->before.end() || found->second.disturbed ||

@@ -52,6 +52,8 @@ struct Layer {
   std::vector<plan::LinkedFile> linked;  ///< of an overlay: copied up when it was made
   std::vector<plan::FileId> unlinked;    ///< of `lower`: whose names did not stay those of one file
   std::shared_ptr<const plan::SeenTree> seen;  ///< of `lower`; null: not known
+  /// Files that sbx wrote meanwhile, and what it removed, with inode 0; null: nothing.
+  std::shared_ptr<const NotedFiles> applied;
   timespec linked_at{};  ///< files of `upper` with an older ctime are as they were copied; 0: none
   ino_t inode = 0;       ///< of a kept set: the inode that the lower directory must have
 };
@@ -104,14 +106,14 @@ struct DirectorySeen {
 /// The program saw a directory there, and the host has another one now.
 [[nodiscard]] bool is_other_directory(const Layer& layer, const std::string& path,
                                       const struct stat& now);
-/// The host had something else than a directory there at the start.
+/// The host had something else than a directory there: at the start, or because sbx applied it.
 [[nodiscard]] bool had_name(const Layer& layer, const std::string& path);
 [[nodiscard]] Noted noted(const struct stat& now);
 /// Nobody changed it since; it may have lost names.
 [[nodiscard]] bool is_as_noted(const Noted& was, const struct stat& now);
 /// A name of the host is not what the run saw under it. A change of the content or of the mode
 /// moves ctime, which no call can set back; a file that replaced another has its own,
-/// unless its directory was moved there with it.
+/// unless its directory was moved there with it. What sbx applied since is the run's own.
 [[nodiscard]] bool changed_on_host(const Copy& copy, const std::string& path,
                                    const struct stat& now);
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -284,6 +285,53 @@ class Workspace(SessionTest):
         self.assertEqual((self.work / "kept.txt").read_text(), "before\n")
         self.assertTrue((self.work / "gone.txt").exists())
 
+    def test_what_apply_wrote_can_be_applied_again(self):
+        """Nobody else touched it."""
+        steps = ("echo 1 >made; mkdir -p d/e; echo 1 >d/e/f; echo 1 >kept.txt; ln -s 1 link; chmod 700 mode", "echo 2 >made; echo 2 >d/e/f; echo 2 >kept.txt; ln -sfn 2 link; echo 2 >mode",
+                 "echo 3 >made; echo 3 >d/e/f; echo 3 >d/g; rm kept.txt link; chmod 711 d", "rm -r d; echo 4 >made", "mkdir d; echo 5 >d/g; echo 5 >kept.txt")
+        self.write("mode", "")
+        self.stop_session()
+        self.start_session("--workspace", f"{self.work}:overlay")
+        for step in steps:
+            self.exec_ok("--", "sh", "-euc", step)
+            inside = self.exec_ok("--", "sh", "-c", "find . -printf '%p %m %y %l\\n' | sort; cat made d/e/f d/g kept.txt mode 2>&1; true").out
+            applied = self.sbx_session("apply", "--yes", "work")
+            self.assertEqual(applied.status, 0, (step, applied))
+            outside = subprocess.run(["sh", "-c", "find . -printf '%p %m %y %l\\n' | sort; cat made d/e/f d/g kept.txt mode 2>&1"], cwd=self.work, capture_output=True, text=True, check=False).stdout
+            self.assertEqual(inside, outside, step)
+        self.assertEqual(self.sbx_session("apply", "--yes", "work").status, 0)
+        notes = self.home / ".local/state/sbx/applied/changes"
+        self.assertEqual(len(list(notes.iterdir())), 1)
+        self.stop_session()
+        self.assertEqual(list(notes.iterdir()), [])
+
+    def test_what_the_user_changed_after_an_apply_is_a_conflict(self):
+        self.stop_session()
+        self.start_session("--workspace", f"{self.work}:overlay")
+        names = ("written", "same-size", "replaced", "moded", "d/inner", "removed")
+        self.exec_ok("--", "sh", "-euc", "mkdir d; for name in written same-size replaced moded d/inner removed; do echo 1 >$name; done")
+        self.assertEqual(self.sbx_session("apply", "--yes", "work").status, 0)
+        with open(self.work / "written", "a", encoding="ascii") as file:
+            file.write("mine\n")
+        facts = (self.work / "same-size").stat()
+        self.write("same-size", "9\n")
+        os.utime(self.work / "same-size", ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        self.write("mine", "1\n")
+        os.rename(self.work / "mine", self.work / "replaced")
+        os.chmod(self.work / "moded", 0o600)
+        os.rename(self.work / "d", self.work / "was")
+        shutil.copytree(self.work / "was", self.work / "d")
+        (self.work / "removed").unlink()
+        before = {name: (self.work / name).read_text() for name in names[:-1]}
+        self.exec_ok("--", "sh", "-euc", "for name in written same-size replaced moded d/inner removed; do echo 2 >$name; done; echo 2 >fine")
+        applied = self.sbx_session("apply", "--yes", "--json", "work")
+        self.assertEqual(applied.status, 1, applied)
+        applied = applied.json["applied"]
+        self.assertEqual(sorted(each["path"] for each in applied["conflicts"]), sorted(names), applied)
+        self.assertEqual({name: (self.work / name).read_text() for name in names[:-1]}, before)
+        self.assertFalse((self.work / "removed").exists())
+        self.assertEqual((self.work / "fine").read_text(), "2\n")
+
     def test_names_of_one_file_stay_so_between_calls(self):
         """`get` writes a file for each."""
         self.stop_session()
@@ -308,6 +356,18 @@ class Workspace(SessionTest):
         subprocess.run(["git", "apply", "-"], input=patch.out.encode(), cwd=self.work, check=True)
         self.assertEqual((self.work / "kept.txt").read_text(), "after\n")
         self.assertFalse((self.work / "gone.txt").exists())
+
+    def test_a_patch_has_no_protected_name(self):
+        self.exec_ok("--", "sh", "-c", "mkdir -p .git/hooks; echo x >.git/hooks/pre-push; echo x >.gitmodules; echo free >free.txt")
+        patch = self.sbx_session("diff", "--patch", "work")
+        self.assertNotIn("pre-push", patch.out)
+        self.assertIn("+free", patch.out, "the twin")
+        self.assertRegex(patch.err, r"sbx: not in the patch: \.git/hooks/pre-push: a protected name")
+        document = self.sbx_session("diff", "--json", "--patch", "work").json
+        self.assertIn(".git/hooks/pre-push", [each["path"] for each in document["left"]], document)
+        subprocess.run(["git", "init", "-q", "."], cwd=self.work, check=True)
+        subprocess.run(["git", "apply", "-"], input=patch.out.encode(), cwd=self.work, check=True)
+        self.assertEqual([(self.work / name).exists() for name in (".git/hooks/pre-push", "free.txt")], [False, True])
 
     def test_keep_and_stop_keep(self):
         self.assertEqual(self.sbx_session("keep", "work", "first").status, 0)
