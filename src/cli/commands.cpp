@@ -209,6 +209,8 @@ Rows rows_of_run(std::initializer_list<const char*> names) {
   return list;
 }
 
+OptionRow dies_with_parent(const char* text);
+
 std::span<const OptionRow> start_options() {
   static const Rows rows = [] {
     Rows list =
@@ -216,6 +218,9 @@ std::span<const OptionRow> start_options() {
                      "--cpus",      "--memory",     "--processes", "--disk",     "--output",
                      "--workspace", "--read",       "--write",     "--in",       "--venv",
                      "--net",       "--allow-host", "--env",       "--env-file", "--env-fd"});
+    list.push_back(dies_with_parent(
+        "Stop the session when the process that started sbx ends. In NAME=$(sbx session start) "
+        "that is a subshell, which ends at once."));
     list.push_back(shared("--json", "Print the session's name, process and end as JSON."));
     list.push_back(shared("--quiet", "Print nothing but errors."));
     list.push_back(of_run("--verbose"));

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <span>
 #include <utility>
 
 #include "base/signals.hpp"
@@ -281,6 +282,48 @@ class SessionCommand {
     return clients;
   }
 
+  /// What ends with a session. Nothing here keeps it from ending.
+  [[nodiscard]] Json changes_of(const std::string& session) const {
+    auto seen = ask_reader(
+        protocol::ChangesRequest{.view = protocol::View::json, .color = typed_.output.color},
+        session);
+    if (!seen && seen.error().code != "no-changes-kept" && !is_gone(seen.error()))
+      write_stderr(fmt::format("sbx: {}: the changes that end with it can't be listed: {}\n",
+                               printable(session), printable(seen.error().message)));
+    return seen ? seen->changes : Json::array();
+  }
+
+  void note_stopped(const std::string& session, const Json& changes, Json& done) const {
+    done["stopped"].push_back(session);
+    if (changes.empty()) return;
+    done["lost"].push_back({{"session", session}, {"changes", changes}});
+    const std::string names = first_names(changes);
+    if (typed_.output.json || names.empty()) return;
+    write_stderr(
+        fmt::format("sbx: changes that were not applied ended with {}: {}\n"
+                    "  help: before the end, sbx session apply {} applies them; sbx "
+                    "session stop --keep SET {} keeps them for sbx changes\n",
+                    printable(session), names, printable(session), printable(session)));
+  }
+
+  /// Of paths that a person may miss; those that begin with a dot come last.
+  static std::string first_names(const Json& changes) {
+    constexpr std::size_t kShown = 3;
+    std::vector<std::string> paths;
+    for (const Json& each : changes) {
+      std::string path = session::member_or(each, "path", "");
+      if (!path.contains("__pycache__")) paths.push_back(std::move(path));
+    }
+    std::ranges::stable_partition(paths,
+                                  [](const std::string& path) { return !path.starts_with('.'); });
+    const std::size_t shown = std::min(paths.size(), kShown);
+    std::string names;
+    for (const std::string& path : std::span(paths).first(shown))
+      names += (names.empty() ? "" : ", ") + printable(path);
+    if (paths.size() > shown) names += fmt::format(" and {} more", paths.size() - shown);
+    return names;
+  }
+
   Result<int> stop() {
     if (operands_.empty() != typed_.all)
       return usage("usage",
@@ -294,7 +337,7 @@ class SessionCommand {
       return usage("usage", "--keep names the changes of one session",
                    "stop the sessions one by one");
     if (!typed_.all) clients = SBX_TRY(clients_of_all());
-    Json done{{"stopped", Json::array()}};
+    Json done{{"stopped", Json::array()}, {"lost", Json::array()}};
     if (!set.empty()) {
       auto kept = keep_as(set);
       if (!kept) {
@@ -310,9 +353,10 @@ class SessionCommand {
     }
     int status = kDone;
     for (std::size_t i = 0; i < clients.size(); ++i) {
+      const Json lost = set.empty() ? changes_of(operands_[i]) : Json::array();
       const Status stopped = clients[i].stop_and_wait();
       if (stopped)
-        done["stopped"].push_back(operands_[i]);
+        note_stopped(operands_[i], lost, done);
       else
         status = tell(stopped.error());
     }

@@ -13,6 +13,7 @@
 #include "cli/answer.hpp"
 #include "cli/cell_words.hpp"
 #include "cli/complaint.hpp"
+#include "cli/parent.hpp"
 #include "cli/session_exec.hpp"
 #include "cli/usage.hpp"
 #include "policy/keys.hpp"
@@ -226,7 +227,14 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
   // Held back until somebody knows the name.
   const auto signals = take_ending_signals();
   if (!signals) return complain(typed, signals.error());
-  const session::StartAnswer started = start_session(typed, process, name);
+  const UniqueFd parent = typed.die_with_parent ? open_parent() : UniqueFd();
+  if (typed.die_with_parent && !parent.valid())
+    return complain(typed, {.kind = ErrorKind::host,
+                            .code = "no-parent",
+                            .message = "the process that started sbx can't be watched",
+                            .hint = "without --die-with-parent it lives until it is stopped, idle "
+                                    "or at its session.lifetime"});
+  const session::StartAnswer started = start_session(typed, process, name, parent.get());
   if (started.status != 0 && started.error)
     return print_error(typed, *started.error) ? started.status : exit_status::kCouldNot;
   if (started.status != 0) return not_started(started);

@@ -365,6 +365,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "/run/sbx, or the state home, must be a directory of root's with mode 0700 that can be written to"},
     {"processes-hidden", CodeOf::machine, "/proc hides the sandbox's processes, so that no budget can be polled",
      "mount /proc without hidepid, or run sbx where it may make a cgroup"},
+    {"no-parent", CodeOf::machine, "session start --die-with-parent: the process that started sbx is outside its /proc",
+     "leave the option out; session.idle and session.lifetime end the session"},
     {"no-proc", CodeOf::machine, "/proc is not mounted",
      "sbx needs a mounted /proc"},
     {"no-rights-in-namespace", CodeOf::machine, "the kernel makes user namespaces but gives no rights in them",

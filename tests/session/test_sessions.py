@@ -416,6 +416,7 @@ class Workspace(SessionTest):
         sessiontest.wait_until(are_stopped, "it is stopped")
         gate.open().close()
         self.assertEqual(reading.wait(HANG), 0)
+        gate.unlink()  # the stop reads the changes too
         self.exec_ok("--", "true", name="held")
 
     def test_calls_go_on_after_their_changes_were_read(self):
@@ -606,6 +607,7 @@ class Asked(SessionTest):
         self.assertIn(b"call-lost", client.stderr.read())
         self.exec_ok("--", "true", name="held")
         self.no_sets()
+        (self.tmp / "gate").unlink()  # the stop reads the changes too
         self.stop_session("held")
         self.assertEqual((self.content(), self.snapshots()), ("before\n", []))
 
@@ -656,6 +658,35 @@ class Files(SessionTest):
         self.assertEqual({(each["type"], each["replaced"]) for each in written}, {("file", True)})
         for end in ("", ", replaced another"):
             self.assertEqual(self.sbx_session("get", "--out", self.tmp / "out", "work", "a").err, f"sbx: a (4 bytes{end})\n")
+
+    def test_stop_names_the_changes_that_end_with_the_session(self):
+        overlay = ("--workspace", f"{self.work}:overlay")
+        self.write("old", "old\n")
+        change = ("--", "sh", "-c", "echo >>old; touch .dot b c d; mkdir __pycache__; touch __pycache__/x")
+        self.start_session(*overlay)
+        self.exec_ok(*change)
+        self.assertEqual(self.sbx_session("stop", "work").err,
+                         "sbx: changes that were not applied ended with work: b, c, d and 2 more\n"
+                         "  help: before the end, sbx session apply work applies them; sbx session stop --keep SET work keeps them "
+                         "for sbx changes\n")
+        self.start_session(*overlay)
+        self.exec_ok(*change)
+        stopped = self.sbx_session("stop", "--all", "--json")
+        self.assertEqual((stopped.err, [each["session"] for each in stopped.json["lost"]]), ("", ["work"]))
+        self.assertIn("old", [each["path"] for each in stopped.json["lost"][0]["changes"]])
+        for commands in ((), (("apply", "--yes", "work"),)):
+            self.start_session(*overlay)
+            if commands:
+                self.exec_ok(*change)
+            for command in commands:
+                self.assertEqual(self.sbx_session(*command).status, 0, command)
+            self.assertEqual(self.sbx_session("stop", "work").err, "")
+        self.start_session(*overlay)
+        self.exec_ok("--", "sh", "-c", "echo kept >old")
+        self.assertNotIn("ended with", self.sbx_session("stop", "--keep", "set", "work").err)
+        self.start_session()
+        self.exec_ok("--", "touch", "file")
+        self.assertEqual(self.sbx_session("stop", "work").err, "")
 
     def test_what_is_far_too_much_is_refused_with_a_cure(self):
         self.start_session("--set", "filesystem.outputs.max_bytes=\"1M\"")
@@ -726,6 +757,32 @@ class Ends(SessionTest):
         both = self.sbx_session("exec", "work", "-d", "--die-with-parent", "--", "true")
         self.assertEqual(both.status, 125)
         self.assertIn("exclude each other", both.err)
+
+    def test_a_session_dies_with_its_parent_where_that_was_asked_for(self):
+        """With everything in it; its twin outlives the process that started it."""
+        for options, lives in ((("--die-with-parent",), False), ((), True)):
+            command = [sbxtest.SBX, "session", "start", "--json", *options]
+            parent = sbxtest.start(["sh", "-c", '"$@" && read line', "sh", *command], env=self.environment(), cwd=self.work, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.addCleanup(parent.stdin.close)
+            started = json.loads(parent.stdout.readline())
+            parent.stdout.close()
+            name, process = started["name"], started["pid"]
+            self.assertEqual(self.sbx_session("exec", name, "-d", "--", "sleep", "60").status, 0)
+            parent.kill()
+            parent.wait()
+            if lives:
+                self.assertEqual(self.sbx_session("exec", name, "--", "true").status, 0)
+                self.assertEqual(self.sbx_session("stop", name).status, 0)
+            sessiontest.wait_until(lambda: os.waitpid(process, os.WNOHANG)[0] == process, "its process has ended")  # noqa: B023; this process adopts orphans
+            self.assertEqual(self.sbx_session("list", "--json").json["sessions"], [])
+
+    def test_a_parent_that_can_not_be_watched_is_refused(self):
+        """As in a container whose first process is sbx: nothing would end the session."""
+        answer = subprocess.run(["unshare", "--user", "--map-root-user", "--pid", "--fork", sbxtest.SBX, "session", "start", "--die-with-parent"], env=self.environment(), cwd=self.work,
+                                capture_output=True, text=True, check=False)
+        self.assertEqual((answer.returncode, answer.stdout), (125, ""), answer)
+        self.assertIn("no-parent", answer.stderr)
+        self.assertIn("the process that started sbx can't be watched", answer.stderr)
 
     def test_a_call_outlives_its_parent_otherwise(self):
         self.start_session()
