@@ -9,12 +9,14 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/json.hpp"
 #include "cli/app.hpp"
 #include "cli/commands.hpp"
 #include "plan/filter/table.hpp"
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
 #include "policy/write.hpp"
+#include "protocol/schema.hpp"
 #include "record/codes.hpp"
 
 namespace sbx::cli {
@@ -357,15 +359,86 @@ std::string error_codes() {
   return text + ".El\n";
 }
 
+// --- packets
+
+/// A type of JSON Schema in words.
+std::string type_words(const Json& schema) {
+  if (const auto choices = schema.find("enum"); choices != schema.end()) {
+    std::string text = "one of";
+    for (const Json& each : *choices)
+      text += (text.ends_with("of") ? " " : ", ") +
+              (each.is_string() ? each.get<std::string>() : each.dump());
+    return text;
+  }
+  const auto type = schema.find("type");
+  if (type == schema.end()) return "JSON";
+  if (type->is_array()) return type_words({{"type", type->front()}}) + ", or null";
+  if (*type == "array")
+    return schema.contains("prefixItems") ? "pair of strings"
+                                          : "list, each " + type_words(schema["items"]);
+  return *type == "boolean" ? "true or false" : type->get<std::string>();
+}
+
+/// A row for each member, and for each member of what it holds: "network[].rule".
+std::string member_rows(const Json& schema, const std::string& before) {
+  std::string text;
+  const Json none = Json::array();
+  const Json& required = schema.contains("required") ? schema["required"] : none;
+  for (const auto& [name, member] : schema["properties"].items()) {
+    if (member.contains("const")) continue;
+    const bool is_always = std::find(required.begin(), required.end(), name) != required.end();
+    const bool is_list = member.contains("items");
+    const Json& inner = is_list ? member["items"] : member;
+    text += fmt::format(".It Va {}\n{}{}\n", before + name, type_words(member),
+                        is_always ? "" : ", where there is one");
+    if (inner.contains("properties"))
+      text += member_rows(inner, before + name + (is_list ? "[]." : "."));
+  }
+  return text;
+}
+
+std::string members_of(const Json& schema) {
+  const std::string rows = member_rows(schema, "");
+  return rows.empty() ? rows : ".Bl -tag -width Ds -compact\n" + rows + ".El\n";
+}
+
+std::string packet_requests() {
+  const Json schema = protocol::packet_schema();
+  std::string text = ".Bl -tag -width Ds\n";
+  for (const protocol::Operation& each : protocol::operations()) {
+    text += fmt::format(".It Cm {}\n{}", each.op, sentences(sentence(each.meaning)));
+    if (!each.descriptors.empty())
+      text += fmt::format("Its descriptors: {}.\n", escaped(each.descriptors));
+    text += "Answered by\n";
+    for (const std::string_view name : {each.begun, each.event})
+      if (!name.empty()) text += fmt::format(".Vt {} ,\n", name);
+    text += fmt::format(".Vt {} .\n", each.answer);
+    if (!each.later.empty())
+      text += fmt::format("Its client may send\n.Vt {}\nmeanwhile.\n", each.later);
+    text += members_of(schema["$defs"][std::string(each.request)]);
+  }
+  return text + ".El\n";
+}
+
+std::string packet_answers() {
+  const Json schema = protocol::packet_schema();
+  std::string text = ".Bl -tag -width Ds\n";
+  for (const auto& [name, definition] : schema["$defs"].items())
+    if (!definition["properties"].contains("op"))
+      text += fmt::format(".It Vt {}\n{}", name, members_of(definition));
+  return text + ".El\n";
+}
+
 struct Region {
   std::string_view name;
   std::string (*make)();
 };
 constexpr std::array kRegions{
-    Region{"run options", run_options_table}, Region{"commands", commands_list},
-    Region{"exit status", exit_statuses},     Region{"policy keys", keys},
-    Region{"system call groups", groups},     Region{"built-in policies", builtin_policies},
-    Region{"error codes", error_codes},       Region{"session commands", session_commands}};
+    Region{"run options", run_options_table},   Region{"commands", commands_list},
+    Region{"exit status", exit_statuses},       Region{"policy keys", keys},
+    Region{"system call groups", groups},       Region{"built-in policies", builtin_policies},
+    Region{"error codes", error_codes},         Region{"session commands", session_commands},
+    Region{"packet requests", packet_requests}, Region{"packet answers", packet_answers}};
 
 /// Sets the line ".Os" to the product and its version: otherwise a page's footer names the system
 /// that formats it.

@@ -4,11 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.hpp"
 #include "base/sys.hpp"
 #include "cli/app.hpp"
 #include "cli/completions/completions.hpp"
 #include "cli/docs.hpp"
 #include "cli/policy/schema.hpp"
+#include "protocol/schema.hpp"
 
 // sbx-docs write|check TREE: generates the documents of a source tree, or reports those that are
 // out of date. sbx-docs list: everything a user can type or read, one kind and name per line, for
@@ -21,21 +23,28 @@ constexpr std::size_t kLargestPage = 4U << 20;
 
 struct Document {
   const char* path;
-  const char* shell;  ///< null: a page with generated regions; empty: the policy schema
+  std::string (*make)() = nullptr;  ///< null: a page with generated regions
 };
 constexpr Document kDocuments[] = {
-    {"man/sbx.1", nullptr},           {"man/sbx-run.1", nullptr},
-    {"man/sbx-changes.1", nullptr},   {"man/sbx-session.1", nullptr},
-    {"man/sbx.3", nullptr},           {"man/sbx-policy.5", nullptr},
-    {"man/sbx-record.5", nullptr},    {"man/sbx-security.7", nullptr},
-    {"completions/sbx.bash", "bash"}, {"completions/_sbx", "zsh"},
-    {"completions/sbx.fish", "fish"}, {"schema/sbx.policy.1.json", ""},
+    {"man/sbx.1"},
+    {"man/sbx-run.1"},
+    {"man/sbx-changes.1"},
+    {"man/sbx-session.1"},
+    {"man/sbx.3"},
+    {"man/sbx-packet.5"},
+    {"man/sbx-policy.5"},
+    {"man/sbx-record.5"},
+    {"man/sbx-security.7"},
+    {"completions/sbx.bash", [] { return std::string(sbx::cli::completion_script("bash")); }},
+    {"completions/_sbx", [] { return std::string(sbx::cli::completion_script("zsh")); }},
+    {"completions/sbx.fish", [] { return std::string(sbx::cli::completion_script("fish")); }},
+    {"schema/sbx.packet.2.json", [] { return sbx::pretty(sbx::protocol::packet_schema()); }},
+    {"schema/sbx.policy.1.json", sbx::cli::policy_schema},
 };
 
 Result<std::string> made(const Document& document, const std::string& current) {
-  if (document.shell != nullptr && *document.shell == '\0') return sbx::cli::policy_schema();
-  if (document.shell != nullptr) return std::string(sbx::cli::completion_script(document.shell));
-  return sbx::cli::with_generated_regions(current);
+  return document.make != nullptr ? Result<std::string>(document.make())
+                                  : sbx::cli::with_generated_regions(current);
 }
 
 /// True if the document is up to date.

@@ -16,7 +16,8 @@
 /// What a client asks a session for: one struct for each operation, whose packet has the
 /// operation's name as "op". A new field is a line in its struct, and its name in SBX_FIELDS.
 /// kDescriptors says which descriptors come with it. Its client hears Begun first, then any number
-/// of Events, and Answer last; meanwhile it may send Later.
+/// of Events, and Answer last; meanwhile it may send Later. sbx-packet(5) and its schema are made
+/// from all of that.
 namespace sbx::protocol {
 
 /// A longer name is that of nothing; the session says which characters a name has.

@@ -19,9 +19,13 @@ def load(name):
 class Held:
     """The documents of one name that a test makes."""
 
-    def __init__(self, name):
+    def __init__(self, name, closed=False):
+        """`closed`: the schema lets a document have other members, and none here has one."""
         self.name = name
         self.schema = load(name)
+        for _, part in self._parts() if closed else ():
+            if "properties" in part:
+                part.setdefault("additionalProperties", False)
         jsonschema.Draft202012Validator.check_schema(self.schema)
         self.checker = jsonschema.Draft202012Validator(self.schema)
         self.seen = set()
@@ -32,6 +36,13 @@ class Held:
         assert not errors and document.get("schema", self.name) == self.name, f"{self.name}: {errors}\n{json.dumps(document)}"
         self._walk(document, self.schema, "")
         return document
+
+    def hold_as(self, document, definition):
+        """Fails where the document is not as that definition of the schema says."""
+        checker = self.checker.evolve(schema={"$ref": f"#/$defs/{definition}", "$defs": self.schema["$defs"]})
+        errors = [f"{list(error.path)}: {error.message}" for error in checker.iter_errors(document)]
+        assert not errors, f"{definition}: {errors}\n{json.dumps(document)}"
+        self._walk(document, self.schema["$defs"][definition], definition)
 
     def unseen(self):
         """The members that no document had: each by its place in the schema."""

@@ -70,7 +70,7 @@ def check_schemas(source):
         expect(name in named and name.replace("/", ".") + ".json" not in files, f"{name} need not be excepted")
     tests = "".join(path.read_text() for path in (source / "tests").rglob("test_*.py"))
     for name in sorted(named - NO_SCHEMA):
-        expect(f'schemas.Held("{name}")' in tests, f"no test holds documents against the schema of {name}: tests/harness/schemas.py")
+        expect(f'schemas.Held("{name}"' in tests, f"no test holds documents against the schema of {name}: tests/harness/schemas.py")
     for name in sorted(files):
         document = re.sub(r"\.(\d+)\.json$", r"/\1", name)
         expect((document in named) != (name in NO_DOCUMENT), f"{document}: a document has this name, or the schema is excepted")
