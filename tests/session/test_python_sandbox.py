@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""`Sandbox` of examples/python/sbx.py with real sessions: every name that it offers, and the sentence of every one that it does not."""
+
+import ast
+import glob
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+from unittest import mock
+
+import sessiontest
+from sbxtest import SBX, SOURCE
+from sessiontest import SessionTest
+
+FILE = SOURCE / "examples/python/sbx.py"
+specification = importlib.util.spec_from_file_location("sbx_example", FILE)
+sbx = importlib.util.module_from_spec(specification)
+sys.dont_write_bytecode = True
+sys.modules["sbx_example"] = sbx  # dataclasses look for it
+specification.loader.exec_module(sbx)
+
+
+class SandboxTest(SessionTest):
+    def setUp(self):
+        super().setUp()
+        patch = mock.patch.dict(os.environ, self.environment(), clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.work)
+
+    def sandbox(self, *arguments, **named):
+        made = sbx.Sandbox(*arguments, program=SBX, **named)
+        self.addCleanup(made.close)
+        return made
+
+    def out(self, execution):
+        """It comes in as many pieces as it was written."""
+        return "".join(execution.logs.stdout)
+
+    def refuses(self, kind, words, function, *arguments, **named):
+        with self.assertRaisesRegex(kind, words) as raised:
+            function(*arguments, **named)
+        self.assertIs(type(raised.exception), kind)
+        return raised.exception
+
+
+class Cells(SandboxTest):
+    def test_a_cell_gives_its_output_and_values(self):
+        sandbox = self.sandbox(envs={"NAME": "a value", "QUOTED": "it's \"x\"\n"})
+        seen = []
+        execution = sandbox.run_code("import os, sys\nprint('é'); print('bad', file=sys.stderr); display([1]); os.environ['NAME'] + os.environ['QUOTED']",
+                                     on_stdout=seen.append, on_stderr=seen.append, on_result=seen.append)
+        self.assertEqual((self.out(execution), "".join(execution.logs.stderr), execution.error, execution.execution_count), ("é\n", "bad\n", None, 1))
+        self.assertEqual((execution.text, execution.results[-1].raw), ("a valueit\\'s \"x\"\\n", "'a valueit\\'s \"x\"\\n'"))
+        messages = [each for each in seen if isinstance(each, sbx.OutputMessage)]
+        self.assertEqual(["".join(each.line for each in messages if each.error is error) for error in (False, True)], ["é\n", "bad\n"])
+        self.assertEqual([each.is_main_result for each in seen if isinstance(each, sbx.CellResult)], [False, True])
+        shown = execution.results[0]
+        self.assertEqual((shown.json, shown.text, shown["text"], shown.html, shown.chart, shown.formats()), ([1], "[1]", "[1]", None, None, ["text", "json"]))
+        self.assertEqual(json.loads(execution.to_json())["results"][0], {"text": "[1]", "json": [1]})
+        self.assertEqual(execution.record["schema"], "sbx.cell/1")
+        with self.assertRaises(AttributeError):
+            shown.nonsense  # noqa: B018
+
+    def test_state_languages_and_contexts(self):
+        sandbox = self.sandbox()
+        sandbox.run_code("x = 41")
+        self.assertEqual(sandbox.run_code("x + 1").text, "42")
+        self.assertEqual(self.out(sandbox.run_code("echo $((6 * 7))", language="bash")), "42\n")
+        own = sandbox.create_code_context()
+        other = sandbox.create_code_context(language="bash")
+        self.assertEqual(sandbox.run_code("x", context=own).error.name, "NameError")
+        self.assertEqual((other.language, self.out(sandbox.run_code("y=5; echo $y", context=other))), ("bash", "5\n"))
+        self.assertEqual({each.id for each in sandbox.list_code_contexts()}, {"python", "bash", own.id, other.id})
+        sandbox.restart_code_context("python")
+        self.assertEqual(sandbox.run_code("x").error.name, "NameError")
+        sandbox.remove_code_context(own)
+        self.assertNotIn(own.id, {each.id for each in sandbox.list_code_contexts()})
+        self.refuses(sbx.InvalidArgumentException, "exclude each other", sandbox.run_code, "1", language="bash", context=own)
+        self.refuses(sbx.InvalidArgumentException, "cobol", sandbox.run_code, "1", language="cobol")
+        self.refuses(sbx.NotFoundException, "no context", sandbox.remove_code_context, "absent")
+
+    def test_every_failure_has_one_shape(self):
+        """An exception, a budget, the interpreter's death; then the next cell runs."""
+        sandbox = self.sandbox()
+        seen = []
+        for code, name, words in (("1/0", "ZeroDivisionError", "division by zero"), ("import os; os._exit(3)", "InterpreterDied", "status 3"),
+                                  ("while True: print('x' * 100_000)", "BudgetExceeded", "output")):
+            if name == "BudgetExceeded":
+                sandbox = self.sandbox(policy=self.narrow())
+            error = sandbox.run_code(code, on_error=seen.append).error
+            self.assertEqual(error.name, name)
+            self.assertIn(words, error.value)
+            self.assertEqual(seen[-1], error)
+            self.assertEqual(sandbox.run_code("6 * 7").text, "42")
+        self.assertIn("Traceback", seen[0].traceback)
+
+    def narrow(self):
+        path = self.tmp / "narrow.toml"
+        path.write_text('schema = 1\nname = "narrow"\nextends = "agent"\n[filesystem.workspace]\nmode = "empty"\n[output]\nexceed = "kill"\nstdout = "1M"\npassed = "1M"\n')
+        return str(path)
+
+    def test_a_time_out_keeps_what_came(self):
+        sandbox = self.sandbox()
+        raised = self.refuses(sbx.TimeoutException, "wall-time budget", sandbox.run_code, "kept = 1; print('before', flush=True)\nwhile True: pass", timeout=0.5)
+        self.assertEqual(self.out(raised.execution), "before\n")
+        self.assertEqual(sandbox.run_code("kept", timeout=0).text, "1")
+        self.assertEqual(sandbox.run_code("kept", timeout=10_000_000).text, "1")
+        raised = self.refuses(sbx.TimeoutException, "wall-time budget", sandbox.commands.run, "echo before; sleep 60", timeout=0.5)
+        self.assertEqual((raised.result.stdout, raised.result.exit_code), ("before\n", 137))
+
+    def test_forms_of_a_table(self):
+        if not subprocess.run(["/usr/bin/python3", "-c", "import pandas"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            self.skipTest("pandas is not installed")
+        result = self.sandbox(policy="data-analysis").run_code("import pandas\npandas.DataFrame({'a': [1, 2], 'b': ['x', None]})").results[0]
+        self.assertEqual(result.data, {"a": [1, 2], "b": ["x", None]})
+        self.assertIn("<table", result.html)
+
+
+class FilesAndCommands(SandboxTest):
+    def test_files(self):
+        sandbox = self.sandbox()
+        files = sandbox.files
+        self.assertEqual(files.write("made/on/the/way.txt", "tëxt"), sbx.WriteInfo("way.txt", "made/on/the/way.txt"))
+        self.assertEqual((files.read("made/on/the/way.txt"), files.read("made/on/the/way.txt", "bytes"), b"".join(files.read("made/on/the/way.txt", "stream"))),
+                         ("tëxt", bytearray("tëxt".encode()), "tëxt".encode()))
+        with tempfile.TemporaryFile() as file:
+            file.write(b"of a file")
+            file.seek(0)
+            self.assertEqual([each.name for each in files.write_files([{"path": "-odd name", "data": b"\0\xff"}, {"path": "/tmp/t", "data": file}])], ["-odd name", "t"])
+        self.assertEqual((files.read("./-odd name", "bytes"), files.read("/tmp/t")), (b"\0\xff", "of a file"))
+        files.write("empty", "")
+        self.assertEqual(files.read("empty"), "")
+        self.assertEqual(sorted((each.name, each.type, each.path) for each in files.list("made/on")), [("the", sbx.FileType.DIR, "made/on/the")])
+        info = files.get_info("made/on/the/way.txt")
+        self.assertEqual((info.name, info.type, info.size, info.permissions), ("way.txt", sbx.FileType.FILE, 5, "rw-r--r--"))
+        self.assertEqual([files.exists(path) for path in ("made", "made/", "/tmp/t", "/", ".", "absent", "absent/x", "empty/x")], [True] * 5 + [False] * 3)
+        self.assertEqual(sandbox.run_code("open('made/on/the/way.txt').read()").text, "tëxt")
+
+    def test_files_that_are_not_there_or_not_files(self):
+        sandbox = self.sandbox()
+        sandbox.commands.run("mkdir directory; mkfifo fifo; ln -s /etc/passwd link")
+        for function in (sandbox.files.read, sandbox.files.get_info, sandbox.files.list):
+            self.refuses(sbx.FileNotFoundException, "'absent'.*No such file", function, "absent")
+        self.refuses(sbx.InvalidArgumentException, "Is a directory", sandbox.files.read, "directory")
+        self.refuses(sbx.SandboxException, "FIFO", sandbox.files.read, "fifo")
+        for path in ("directory", "fifo", "link"):
+            self.refuses(sbx.InvalidArgumentException, f"'{path}'", sandbox.files.write, path, "x")
+        for path in ("", "x/", "..", "."):
+            self.refuses(sbx.InvalidArgumentException, "does not name a file", sandbox.files.write, path, "x")
+        self.refuses(sbx.InvalidArgumentException, "Read-only", sandbox.files.write, "/usr/x", "x")
+        self.refuses(sbx.InvalidArgumentException, "format", sandbox.files.read, "link", "json")
+
+    def test_commands(self):
+        sandbox = self.sandbox(envs={"ALL": "1"})
+        seen = []
+        result = sandbox.commands.run("echo out $ONE $ALL; echo err >&2", envs={"ONE": "o n e"}, on_stdout=seen.append, on_stderr=seen.append)
+        self.assertEqual((result, sorted("".join(seen).splitlines())), (sbx.CommandResult("out o n e 1\n", "err\n", 0, None), ["err", "out o n e 1"]))
+        raised = self.refuses(sbx.CommandExitException, "status 3\nwhy", sandbox.commands.run, "echo o; echo why >&2; exit 3")
+        self.assertEqual((raised.stdout, raised.stderr, raised.exit_code, raised.error), ("o\n", "why\n", 3, None))
+        raised = self.refuses(sbx.CommandExitException, "SIGKILL", sandbox.commands.run, "kill -9 $$")
+        self.assertEqual(raised.exit_code, 137)
+        self.assertEqual(sandbox.commands.run("cat; [ -t 0 ] || echo none").stdout, "none\n")
+        self.assertEqual(len(sandbox.commands.run("head -c 3000000 /dev/zero | tr '\\0' x").stdout), 3_000_000)
+
+    def test_commands_in_the_background(self):
+        sandbox = self.sandbox()
+        sandbox.commands.run("mkfifo gate")
+        handle = sandbox.commands.run("echo begun; read line < gate; echo $line; echo e >&2", background=True)
+        self.assertEqual([(each.pid, "read line" in each.cmd) for each in sandbox.commands.list()], [(handle.pid, True)])
+        connected = sandbox.commands.connect(handle.pid)
+        sandbox.commands.run("echo go > gate")
+        seen = []
+        self.assertEqual(connected.wait(on_stdout=seen.append), sbx.CommandResult("begun\ngo\n", "e\n", 0, None))
+        self.assertEqual("".join(seen), "begun\ngo\n")
+        self.assertEqual((sandbox.commands.list(), handle.kill(), handle.disconnect()), ([], False, None))
+        handle = sandbox.commands.run("sleep 60", background=True)
+        self.assertTrue(sandbox.commands.kill(handle.pid))
+        self.assertEqual(self.refuses(sbx.CommandExitException, "SIGKILL", handle.wait).exit_code, 137)
+        self.assertFalse(sandbox.commands.kill(99))
+        self.refuses(sbx.NotFoundException, "99", sandbox.commands.connect, 99)
+
+
+class Life(SandboxTest):
+    def test_begin_and_end(self):
+        with self.sandbox(timeout=600, metadata={"for": "a test"}) as sandbox:
+            info = sandbox.get_info()
+            self.assertEqual((info.sandbox_id, info.template_id, info.metadata), (sandbox.sandbox_id, "agent", {"for": "a test"}))
+            self.assertTrue(0 < (info.end_at - info.started_at).total_seconds() <= 601)
+            sandbox.set_timeout(900)
+            self.assertGreater((sandbox.get_info().end_at - info.end_at).total_seconds(), 200)
+            self.refuses(sbx.InvalidArgumentException, "session.lifetime", sandbox.set_timeout, 10_000_000)
+            pages = sbx.Sandbox.list(program=SBX)
+            self.assertTrue(pages.has_next)
+            self.assertEqual([each.sandbox_id for each in pages.next_items()], [sandbox.sandbox_id])
+            self.assertFalse(pages.has_next)
+            (metrics,) = sandbox.get_metrics()
+            self.assertEqual((metrics.cpu_count, metrics.mem_total, metrics.disk_total), (2.0, 2 << 30, 1 << 30))
+            sandbox.run_code("x = 5")
+            self.assertEqual(sbx.Sandbox.connect(sandbox.sandbox_id, program=SBX).run_code("x").text, "5")
+            self.assertTrue(sandbox.is_running())
+        self.assertFalse(sandbox.is_running())
+        self.assertEqual((sandbox.kill(), sbx.Sandbox.kill(sandbox.sandbox_id, program=SBX)), (False, False))
+        for function in (lambda: sandbox.run_code("1"), lambda: sandbox.commands.run("true"), lambda: sandbox.files.read("x"), lambda: sandbox.files.exists("x"),
+                         lambda: sbx.Sandbox.connect(sandbox.sandbox_id, program=SBX), sandbox.get_info):
+            self.refuses(sbx.SandboxNotFoundException, "there is no session", function)
+        other = sbx.Sandbox.create(program=SBX)
+        self.assertTrue(sbx.Sandbox.kill(other.sandbox_id, program=SBX))
+
+    def test_it_ends_with_the_process_that_made_it(self):
+        code = f"import sys; sys.path.insert(0, {str(FILE.parent)!r}); import sbx; s = sbx.Sandbox(program={str(SBX)!r}); print(s.sandbox_id, flush=True); sys.stdin.read()"
+        maker = sessiontest.sbxtest.start(["/usr/bin/python3", "-B", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(maker.stdin.close)
+        name = maker.stdout.readline().decode().strip()
+        maker.stdout.close()
+        connected = sbx.Sandbox.connect(name, program=SBX)
+        self.assertEqual(connected.run_code("6 * 7").text, "42")
+        maker.kill()
+        maker.wait()
+        sessiontest.wait_until(lambda: not connected.is_running(), "it has ended with its maker")
+
+    def test_what_it_may_reach_is_the_policys(self):
+        (self.work / "here.txt").write_text("of the host")
+        self.assertEqual(self.sandbox().commands.run("ls").stdout, "")
+        own = self.sandbox(workspace=str(self.work))
+        self.assertEqual(own.files.read("here.txt"), "of the host")
+        own.files.write("here.txt", "changed")
+        self.assertEqual(((self.work / "here.txt").read_text(), own.files.read("here.txt")), ("of the host", "changed"))
+        self.assertEqual(self.sandbox("python").get_info().template_id, "python")
+        self.assertEqual(self.sandbox("base").get_info().template_id, "agent")
+        self.refuses(sbx.SandboxException, "nosuch", self.sandbox, policy="nosuch")
+
+    def test_arguments_of_the_cloud(self):
+        with self.assertRaisesRegex(TypeError, "polcy"):
+            self.sandbox(polcy="strict")
+        for name in ("network", "mcp", "volume_mounts"):
+            self.refuses(sbx.InvalidArgumentException, name, self.sandbox, **{name: {"x": 1}})
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                self.sandbox(api_key="e2b_0", secure=True, request_timeout=5, proxy=None, allow_internet_access=True)
+        self.assertEqual([str(each.message) for each in told], ["api_key has no effect: the code runs on this machine, not in a cloud"])
+        closed = self.sandbox(allow_internet_access=False)
+        self.assertEqual(closed.run_code("1").text, "1")
+
+    def test_files_are_made_moved_and_removed(self):
+        files = self.sandbox().files
+        self.assertEqual((files.make_dir("a/b"), files.make_dir("a/b")), (True, False))
+        files.write("a/b/file", b"text")
+        self.assertEqual([each.path for each in files.list("a", depth=2)], ["a/b", "a/b/file"])
+        self.assertEqual(files.rename("a/b/file", "a/moved").path, "a/moved")
+        self.assertEqual((files.exists("a/b/file"), files.exists("a/moved/x"), files.read("a/moved")), (False, False, "text"))
+        for function, arguments, error, kind in ((files.read, ("nowhere",), sbx.FileNotFoundException, "not-found"), (files.read, ("a",), sbx.InvalidArgumentException, "is-directory"),
+                                                 (files.write, ("a/b", ""), sbx.InvalidArgumentException, "is-directory"), (files.make_dir, ("a/moved",), sbx.InvalidArgumentException, "exists"),
+                                                 (files.remove, ("nowhere",), sbx.FileNotFoundException, "not-found"), (files.list, ("nowhere",), sbx.FileNotFoundException, "not-found"),
+                                                 (files.write, ("/usr/x", ""), sbx.InvalidArgumentException, "not-permitted")):
+            self.assertEqual(self.refuses(error, "", function, *arguments).kind, kind)
+        files.remove("a")
+        self.assertFalse(files.exists("a"))
+
+    def test_commands_have_a_directory_and_cells_variables(self):
+        sandbox = self.sandbox()
+        sandbox.files.make_dir("a b")
+        self.assertTrue(sandbox.commands.run("pwd", cwd="a b").stdout.endswith("/a b\n"))
+        self.assertEqual(self.refuses(sbx.FileNotFoundException, "no directory", sandbox.commands.run, "pwd", cwd="nowhere").kind, "not-found")
+        self.assertEqual(sandbox.run_code("import os; os.environ['A']", envs={"A": "of the cell"}).text, "of the cell")
+        self.assertEqual(sandbox.run_code("os.environ.get('A')").text, None)
+
+    def test_what_is_not_offered_says_so(self):
+        sandbox = self.sandbox()
+        for function, arguments, words in (
+                (sandbox.files.watch_dir, ("a",), "list"), (sandbox.pty.create, (), "session exec -i"), (sandbox.pause, (), "snapshots"), (sandbox.create_snapshot, (), "snapshots"),
+                (sandbox.fork, (), "snapshots"), (sandbox.get_host, (8080,), "network.publish = .8080"), (sandbox.commands.send_stdin, (1, "x"), "< file"),
+                (lambda: sandbox.create_code_context(cwd="/tmp"), (), "change the directory"),
+                (lambda: sandbox.commands.run("cat", stdin=True), (), "<<<")):
+            self.refuses(sbx.SandboxException, "is not offered: .*" + words, function, *arguments)
+        self.refuses(sbx.InvalidArgumentException, "one user", sandbox.commands.run, "id", user="root")
+
+
+class TheFile(unittest.TestCase):
+    PROGRAM = "import sbx; s = sbx.Sandbox(program={0!r}); print(s.run_code('6 * 7').text, s.commands.run('echo 1').stdout.strip()); s.files.write('f', 'x'); print(s.files.read('f'), s.kill())"
+
+    def test_it_is_python_3_9(self):
+        ast.parse(FILE.read_text(), feature_version=(3, 9))
+
+    def test_its_types_hold(self):
+        if subprocess.run(["/usr/bin/python3", "-m", "mypy", "--version"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("mypy is not installed")
+        with tempfile.TemporaryDirectory() as cache:
+            done = subprocess.run(["/usr/bin/python3", "-m", "mypy", "--strict", "--python-version", "3.9", "--cache-dir", cache, FILE], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, "Success: no issues found in 1 source file"), done.stderr)
+
+
+class OtherPythons(SandboxTest):
+    def test_every_version(self):
+        found = [each for each in sorted(glob.glob(os.path.expanduser("~root/.pyenv/versions/3.*/bin/python3"))) if os.access(each, os.X_OK) and int(each.split("/versions/3.")[1].split(".")[0]) >= 9]
+        if not found:
+            self.skipTest("no other Python from 3.9 on")
+        for python in found:
+            with self.subTest(python):
+                done = subprocess.run([python, "-B", "-c", TheFile.PROGRAM.format(str(SBX))], env={**os.environ, "PYTHONPATH": str(FILE.parent)}, capture_output=True, text=True, check=False)
+                self.assertEqual((done.stdout, done.stderr), ("42 1\nx True\n", ""))
+
+
+if __name__ == "__main__":
+    sessiontest.main()
