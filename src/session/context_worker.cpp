@@ -203,7 +203,16 @@ class ContextWorker {
     });
   }
 
+  /// A driver that can't see whether its pipes are empty waits for an answer, so that what it
+  /// writes next comes after the place. One that asks without reading the answers gets no more of
+  /// them.
   void on_message(const Json& message) {
+    take(message);
+    if (message["event"] == "place" && channel_->sent_all())
+      channel_->send_text(R"({"op":"go on"})");
+  }
+
+  void take(const Json& message) {
     const run::OutputPosition position = position_of_message();
     if (message["event"] == "ready" && !ready_) {
       ready_ = true;

@@ -42,6 +42,8 @@ class DriverChannel {
   void take_rest();
   /// What the driver does not read yet is kept.
   void send_text(std::string_view message);
+  /// Nothing is kept: the pipe took all.
+  [[nodiscard]] bool sent_all() const { return unsent_.empty(); }
 
  private:
   DriverChannel() = default;

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The driver of R contexts: values, tables, plots, conditions, ends, interrupts."""
 
+import pathlib
 import re
 import shutil
 
 import celltest
+import harness
 from celltest import DRIVERS, CellTest, Died, is_png
 
 TABLE = "application/vnd.sbx.table+json"
@@ -163,6 +165,19 @@ class R(CellTest):
             answer = context.cell(code)
             self.assertEqual([list(data) for data in answer.shown], [["image/png"]] * pictures, f"{code}\n{answer}")
             self.assertTrue(all(is_png(data["image/png"]) for data in answer.shown))
+
+    def test_what_follows_a_plot_waits_until_its_place_is_read(self):
+        r = self.r()
+        r.answers_places = False
+        nonce = r.begin("cat('before\\n'); plot(1); cat('after\\n')")
+        answer = celltest.Answer()
+        r.wait_for(answer, lambda message: message["event"] == "place")
+        harness.wait_until(lambda: "pipe" in pathlib.Path(f"/proc/{r.process.pid}/wchan").read_text(), "R reads the answer")
+        r.drain(answer)
+        self.assertEqual(answer.out, b"before\n")
+        r.send({"op": "go on"})
+        rest = r.finish(nonce)
+        self.assertEqual((rest.out, len(rest.results)), (b"after\n", 1), rest)
 
     def test_large_values_are_left_out(self):
         context = self.r()

@@ -95,6 +95,7 @@ class Context:
         self.nonces = 0
         self.repeats = repeats
         self.unheard = None  # how the last interrupt was sent
+        self.answers_places = True
         self.ready = None
         started = Answer()
         self.wait_for(started, lambda message: message["event"] == "ready")
@@ -223,6 +224,8 @@ class Context:
             if message["event"] == "interrupted":
                 self.unheard = None
                 continue
+            if message["event"] == "place" and self.answers_places:
+                self.send({"op": "go on"})
             {"result": answer.results, "error": answer.errors}.get(message["event"], answer.others).append(message)
         return False
 

@@ -2,7 +2,7 @@
 
 After each row the context must still know `kept = 42`. A row says:
   out, err   standard output and error: the exact text, or a pattern that matches all of it
-  main       the main result: its text/plain alone, or {MIME type: value}; None means that there is none
+  main       the main result: its text/plain, beside which a dict or list may have its JSON, or {MIME type: value}; None means that there is none
   shown      the other results, as a list
   error      (name, value) of the error, and line, its line in the cell
   holds      texts that the traceback contains; lacks: texts that it does not contain
@@ -46,6 +46,13 @@ class Row:
         return row
 
 
+def as_json(value):
+    return {"text/plain": ANY, "application/json": value}
+
+
+only_text = {"text/plain": ANY}
+
+
 def plain_and(**forms):
     return {"text/plain": ANY, **forms}
 
@@ -79,7 +86,36 @@ VALUES = [
     Row("'\\ud800'", main="'\\ud800'"),
     Row("b'\\x00\\xff'", main="b'\\x00\\xff'"),
     Row("class Bare:\n    def __repr__(self):\n        return 'half \\ud800 of a pair'\nBare()", main="half � of a pair"),
-    Row("[i ** 2 for i in range(4)]", main="[0, 1, 4, 9]"),
+    Row("[i ** 2 for i in range(4)]", main=as_json([0, 1, 4, 9])),
+    Row("{'a': [1, 2.5, None, True, 'é'], 'b': {}, 'c': []}", main=as_json({"a": [1, 2.5, None, True, "é"], "b": {}, "c": []})),
+    Row("[]", main=as_json([])),
+    Row("[2 ** 53, -2 ** 53, -0.5, 1e-300]", main=as_json([2 ** 53, -2 ** 53, -0.5, 1e-300])),
+    Row("[2 ** 53 + 1]", main=only_text),
+    Row("[float('nan')], [float('inf')]", main=only_text),
+    Row("[float('nan')]", main=only_text),
+    Row("[float('-inf')]", main=only_text),
+    Row("{1: 2}", main=only_text),
+    Row("[(1, 2)]", main=only_text),
+    Row("(1, 2)", main=only_text),
+    Row("[{1, 2}]", main=only_text),
+    Row("[b'x']", main=only_text),
+    Row("['\\ud800']", main=only_text),
+    Row("[1j]", main=only_text),
+    Row("class Dict(dict): pass\nDict(a=1)", main=only_text),
+    Row("class Text(str): pass\n[Text('a')]", main=only_text),
+    Row("class Whole(int): pass\n{'a': Whole(1)}", main=only_text),
+    Row("around = []; around.append(around); around", main=only_text),
+    Row("deep = []\nfor _i in range(49): deep = [deep]\ndeep", main=as_json(ANY)),
+    Row("[deep]", main=only_text),
+    Row("[0] * 32_000", main=as_json([0] * 32_000)),
+    Row("[0] * 33_000", main=only_text),
+    Row("['x' * 300_000]", main=only_text),
+    Row("['é' * 100_000]", main=as_json(["é" * 100_000])),
+    Row("['é' * 140_000]", main=only_text),
+    Row("{'k' * 300_000: 1}", main=only_text),
+    Row("display([1], {'a': 2})", shown=[as_json([1]), as_json({"a": 2})]),
+    Row("display([1], include=['text/plain'])", shown=[{"text/plain": "[1]"}]),
+    Row("import json\njson.loads('[1, {\"a\": null}]')", main=as_json([1, {"a": None}])),
     Row("{'b': 1, 'a': [1, {2}]}", main="{'b': 1, 'a': [1, {2}]}"),
     Row("list(range(40))", main=repr(list(range(40))), ipython=("its pretty printer breaks long containers", {"main": "[" + ",\n ".join(map(str, range(40))) + "]"})),
     Row("a = b = 4\na, b", main="(4, 4)"),
@@ -501,8 +537,12 @@ class Rows:
         about = f"{line_of_file}\n{row.code[:300]}\n{answer}"
         self.assertTrue(fits_output(named(row.out), answer.out), f"stdout, expected {row.out}: {about}")
         self.assertTrue(fits_output(named(row.err), answer.err), f"stderr, expected {row.err}: {about}")
-        main = {"text/plain": row.main} if row.main is not None and not isinstance(row.main, dict) else row.main
         mains = [result["data"] for result in answer.results if result["main"] and result["data"]]
+        main = row.main
+        if main is not None and not isinstance(main, dict):
+            main = {"text/plain": main}
+            if mains and mains[0].get("text/plain", "")[:1] in ("[", "{") and "application/json" in mains[0]:
+                main["application/json"] = ANY
         self.assertEqual(len(mains), 0 if main is None else 1, f"main result: {about}")
         self.assertTrue(main is None or fits(main, mains[0]), f"main, expected {main}: {about}")
         shown = answer.shown

@@ -373,6 +373,15 @@ class Ends(EvalTest):
         self.assertEqual(len(plain.out), 1 << 20)
         self.answered(self.cell("1"), "kept")
 
+    def test_a_dict_has_its_json_beside_its_text(self):
+        """As true as it came: what JSON readers would change has its text alone."""
+        self.start_session()
+        for code, value in (("{'a': [1, 2.5, None, True, 'é']}", {"a": [1, 2.5, None, True, "é"]}), ("[2 ** 53, -1, 1e300, 5e-324]", [2 ** 53, -1, 1e300, 5e-324]), ("[0] * 30_000", [0] * 30_000)):
+            data = self.cell(code)["answer"]["results"][0]["data"]
+            self.assertEqual((data["application/json"], set(data)), (value, {"text/plain", "application/json"}), code)
+        for code in ("[2 ** 64]", "[float('nan')]", "{1: 2}", "[(1,)]", "['\\ud800']", "['x' * 300_000]"):
+            self.assertEqual(set(self.cell(code)["answer"]["results"][0]["data"]), {"text/plain"}, code)
+
     def test_results_over_their_cap_are_named(self):
         self.start_session("--set", 'output.results="1K"')
         record = self.answered(self.cell("display('a'); 'b' * 5000"), "new")

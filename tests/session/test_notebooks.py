@@ -147,6 +147,11 @@ class Cells(NotebookTest):
         held.hold(self.cells(content, "--set", 'filesystem.read=["/nowhere"]', "--json").json)
         self.assertEqual((held.open_objects(), held.unseen()), (set(), set()))
 
+    def test_a_list_is_shown_as_text(self):
+        self.cells(notebook("{'a': [1]}", "class Tree:\n  def _repr_json_(self): return [1]\n  def __repr__(self): return 'tree'\nTree()"), "--out", "out")
+        shown = [each["outputs"][0]["data"] for each in self.written()["cells"]]
+        self.assertEqual(shown, [{"text/plain": ["{'a': [1]}"]}, {"text/plain": ["tree"], "application/json": [1]}])
+
     def test_what_was_shown_is_cleared_and_updated(self):
         cells = ("from IPython.display import clear_output, update_display\nprint('gone')\nfor i in range(3): clear_output(wait=True); print('step', i)",
                  "print('kept'); clear_output(wait=True)",

@@ -36,6 +36,13 @@ NotebookJson error_output(const std::string& name, const std::string& value, Not
           {"traceback", std::move(lines)}};
 }
 
+/// A dict, a list or an object, which has its JSON beside its text. A notebook shows the text: its
+/// viewers would show a tree instead, which no other program's notebook has.
+bool is_container(const Json& data) {
+  const std::string text = member_or(data, "text/plain", "");
+  return text.starts_with('{') || text.starts_with('[');
+}
+
 }  // namespace
 
 void NotebookOutputs::clear(bool waits) {
@@ -74,6 +81,7 @@ void NotebookOutputs::add_place(const std::string& display) {
 void NotebookOutputs::add_result(const Json& result) {
   NotebookJson data = NotebookJson::object();
   for (const auto& [mime, value] : part(result, "data").items()) data[mime] = value_of(mime, value);
+  if (is_container(part(result, "data"))) data.erase("application/json");
   if (data.empty()) return;
   const std::string display = member_or(result, "display_id", "");
   if (member_or(result, "update", false)) return update(display, data);

@@ -307,10 +307,30 @@
     return `${declared};${'\n'.repeat(text.split('\n').length - 1)}`;
   };
 
-  // Replaces the word in import(...), for which an evaluated script has no loader, and import statements.
+  // What another module would take is this cell's too: an export is its declaration, or its expression. From another module,
+  // it is an import for its effect.
+  const EXPORTS = [
+    [/export\s+default\s+(?=(?:async\s+)?function\b\s*\*?\s*[\p{ID_Start}$_]|class\s+(?!extends\b)[\p{ID_Start}$_])/uy, () => ''],
+    [/export\s+default\b/uy, () => ';({}).default ='],
+    [/export\s+(?=(?:const|let|var|function|class|async)\b)/uy, () => ''],
+    [/export\s*(?:\*(?:\s*as\s+(?:[\p{ID_Continue}$]+|'[^'\n]*'|"[^"\n]*"))?|\{[^}]*\})\s*from\s*('[^'\n]*'|"[^"\n]*")/uy, ([, module]) => `void await __sbx_import__(${module})`],
+    [/export\s*\{[^}]*\}/uy, () => ''],
+  ];
+  const withoutExport = (code, at) => {
+    for (const [form, instead] of EXPORTS) {
+      form.lastIndex = at;
+      const found = form.exec(code);
+      if (!found) continue;
+      const lines = found[0].split('\n').length - 1;
+      return { end: form.lastIndex, text: lines ? instead(found) + '\n'.repeat(lines) : instead(found).padEnd(found[0].length) };
+    }
+    return null;
+  };
+
+  // Replaces the word in import(...), for which an evaluated script has no loader, and import and export statements.
   const withImports = (code) => {
-    if (!/\bimport\b/.test(code)) return code;
-    const piece = /\/\/.*|\/\*[^]*?\*\/|'(?:\\[^]|[^'\\\n])*'|"(?:\\[^]|[^"\\\n])*"|[`{}]|\/|\bimport(?![\w$])|[\w$.)\]]+|\S/g;
+    if (!/\b(?:im|ex)port\b/.test(code)) return code;
+    const piece = /\/\/.*|\/\*[^]*?\*\/|'(?:\\[^]|[^'\\\n])*'|"(?:\\[^]|[^"\\\n])*"|[`{}]|\/|\b(?:im|ex)port(?![\w$])|[\w$.)\]]+|\S/g;
     const templates = []; // depth of braces in each template literal around
     let out = '';
     let at = 0;
@@ -345,6 +365,11 @@
         out += code.slice(at, found.index) + (statement ? asDeclaration(statement) : '__sbx_import__');
         if (statement) piece.lastIndex = found.index + statement[0].length;
         at = piece.lastIndex;
+      } else if (text === 'export' && !/[.#]$/.test(previous)) {
+        const export_ = withoutExport(code, found.index);
+        if (!export_) continue;
+        out += code.slice(at, found.index) + export_.text;
+        at = piece.lastIndex = export_.end;
       }
       previous = text;
     }

@@ -42,6 +42,8 @@ PATIENCE = 0.2  # seconds that one value waits for the reader of the pipes
 LEFT_OUT = 1000  # values of one cell that left_out names
 TEXT_CHARACTERS = 128 << 10  # of an error's value and traceback
 TABLE_ROWS = 1000
+JSON_BYTES = 256 << 10  # of a dict or list that has a form as JSON
+JSON_DEPTH = 50
 TABLE = "application/vnd.sbx.table+json"
 TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 CO_COROUTINE = 0x80
@@ -449,8 +451,45 @@ def select(forms, include, exclude):
     }
 
 
+def is_small_json(value):
+    """Whether a dict or list holds nothing but what JSON has, so that who reads it gets equal values. No code of the value's runs."""
+    pending, left = [(value, 1)], JSON_BYTES
+    while pending:
+        each, depth = pending.pop()
+        kind = type(each)
+        if kind is str:
+            left -= len(each if each.isascii() else each.encode("utf-8"))  # raises where it is not a text
+        elif kind is dict or kind is list:
+            left -= 8 * len(each)
+            if depth > JSON_DEPTH or left < 0 or (kind is dict and any(type(key) is not str for key in each)):
+                return False
+            inner = [*each, *each.values()] if kind is dict else each
+            pending.extend((item, depth + 1) for item in inner)
+        elif kind is int:
+            if not -(1 << 53) <= each <= 1 << 53:  # readers keep numbers as doubles
+                return False
+        elif kind is float:
+            if not -float("inf") < each < float("inf"):
+                return False
+        elif each is not None and kind is not bool:
+            return False
+        if left < 0:
+            return False
+    return True
+
+
+def add_json(value, forms):
+    if (type(value) is dict or type(value) is list) and "application/json" not in forms:
+        try:
+            if is_small_json(value):
+                forms["application/json"] = value
+        except (UnicodeEncodeError, RuntimeError):  # half of a pair; another thread changes it
+            pass
+
+
 def add_special_forms(value, forms):
-    """Forms that libraries leave to the front end: figures as pictures, data frames as tables."""
+    """Forms that libraries leave to the front end: figures as pictures, data frames as tables, dicts and lists as JSON."""
+    add_json(value, forms)
     try:
         figure = sys.modules.get("matplotlib.figure")
         if figure is not None and isinstance(value, figure.Figure):

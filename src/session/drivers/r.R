@@ -260,7 +260,12 @@ local({
     pages <<- pages + 1
     flush(stdout())
     flush(stderr())
-    send(sprintf("{\"event\":\"place\",\"nonce\":\"%s\",\"display\":\"plot-%.0f-%d\"}", nonce, count, pages))
+    if (Sys.getpid() != owner) return(invisible())
+    # What is written next comes after the place: the answer says that it was read. No interrupt cuts it in two.
+    suspendInterrupts({
+      send(sprintf("{\"event\":\"place\",\"nonce\":\"%s\",\"display\":\"plot-%.0f-%d\"}", nonce, count, pages))
+      receive()
+    })
   }
   # par() opens a device where there is none, as the plot is about to.
   setHook("before.plot.new", function(...) if (graphics::par("page")) begin_page(), "append")
