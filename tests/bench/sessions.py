@@ -4,7 +4,7 @@
     exec        `session exec NAME -- true`, the whole command, beside a cold `bwrap … true` with the arguments of PEERS.PY
                 (default: ../shared/bench/peers.py), `sbx run -- true`, `sbx --version` and `true` alone; one by one, taking
                 turns, and four at once
-    cells       `session eval` of 1+1, the whole command, in IPython's shell and in sbx's own: ms over an empty `sbx --version`, and
+    cells       `session eval` of 1+1, the whole command, where Python has IPython and where not: ms over an empty `sbx --version`, and
                 beside a kernel of Jupyter (python3-ipykernel, driven by its blocking client) in the same run; the first cell of a
                 context, which starts an interpreter, beside the start of a kernel and its first result
     start       `session start`, until it takes calls, beside the same
@@ -129,7 +129,7 @@ class Bench:
         """In turns: a cell of a context that stays, one of a new context, with and without IPython, and the same with a kernel."""
         self.plain_python()
         cell, first = {}, {}
-        for name, shell in (("plain", "own shell"), ("bench", "IPython")):
+        for name, shell in (("plain", "no IPython"), ("bench", "IPython")):
             cell[f"1+1, {shell}"] = [self.sbx, "session", "eval", name, "-c", "1+1"]
             first[f"first cell, {shell}"] = [self.sbx, "session", "eval", name, "--context", "first", "-c", "1+1"]
         for command in cell.values():
@@ -167,7 +167,8 @@ class Bench:
         over = {name: middle[name] - middle["sbx --version"] for name in middle if name.startswith("1+1,") and "kernel" not in name}
         for name, most in over.items():
             self.promise(f"{name}: over an empty `sbx --version`", most, PROMISED["eval"])
-        self.promise("first cell, own shell", middle["first cell, own shell"], PROMISED["first"])
+        for name in ("first cell, no IPython", "first cell, IPython"):
+            self.promise(name, middle[name], PROMISED["first"])
 
     def promise(self, what, took, most):
         self.missed |= took > most

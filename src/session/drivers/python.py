@@ -7,7 +7,9 @@ A message is its length in decimal digits, a line feed, and that many bytes of J
 Everything here is the untrusted side: a cell can reach this code and change it. The supervisor believes an answer
 about its own cell only.
 
-With SBX_CELL_SHELL=plain the driver does not look for IPython."""
+Where the interpreter has IPython, its shell is loaded by the first cell that needs it: its import takes longer than most
+cells. Cells before that give what they would give in it. With SBX_CELL_SHELL=ipython it is loaded at the start, with
+SBX_CELL_SHELL=plain never."""
 
 import sys
 
@@ -286,14 +288,14 @@ def send_in_order(cell, text, ends):
 
 
 def real_method(value, name):
-    """A method of the value, unless the value pretends to have every method or is a class."""
-    if isinstance(value, type):
-        return None
+    """A method of the value, unless the value pretends to have every method. Of a class: a method of the class itself."""
     try:
         if getattr(value, "_ipython_canary_method_should_not_exist_", None) is not None:
             return None
         method = getattr(value, name, None)
     except Exception:
+        return None
+    if isinstance(value, type) and not isinstance(method, types.MethodType):
         return None
     return method if callable(method) else None
 
@@ -391,20 +393,30 @@ def text_of(value):
         return unprintable(value, error)
 
 
-METHODS = [
-    ("_repr_html_", "text/html"),
-    ("_repr_markdown_", "text/markdown"),
-    ("_repr_latex_", "text/latex"),
-    ("_repr_svg_", "image/svg+xml"),
-    ("_repr_png_", "image/png"),
-    ("_repr_jpeg_", "image/jpeg"),
-    ("_repr_pdf_", "application/pdf"),
-    ("_repr_json_", "application/json"),
-    ("_repr_javascript_", "application/javascript"),
+METHODS = [  # in the order in which IPython asks them, with the types that it takes
+    ("_repr_html_", "text/html", (str,)),
+    ("_repr_markdown_", "text/markdown", (str,)),
+    ("_repr_svg_", "image/svg+xml", (str,)),
+    ("_repr_png_", "image/png", (bytes, str)),
+    ("_repr_pdf_", "application/pdf", (bytes, str)),
+    ("_repr_jpeg_", "image/jpeg", (bytes, str)),
+    ("_repr_latex_", "text/latex", (str,)),
+    ("_repr_json_", "application/json", (list, dict, str)),
+    ("_repr_javascript_", "application/javascript", (str,)),
 ]
 
 
-def ask(value, name, *arguments, **named):
+def checked(answer, name, value, kinds):
+    """The answer of a method without its metadata, if it is of a kind that the method may give."""
+    if isinstance(answer, tuple) and len(answer) == 2:
+        answer = answer[0]
+    if answer is None or isinstance(answer, kinds):
+        return answer
+    complain("%s of %s gave %s, not %s" % (name, name_of(value), name_of(answer), " or ".join(kind.__name__ for kind in kinds)))
+    return None
+
+
+def ask(value, name, kinds, *arguments, **named):
     """What a method answers, without its metadata; None if there is no such method or it fails."""
     method = real_method(value, name)
     if method is None:
@@ -416,7 +428,7 @@ def ask(value, name, *arguments, **named):
     except Exception as error:
         complain("%s of %s raised %s: %s" % (name, name_of(value), name_of(error), said_by(error)))
         return None
-    return answer[0] if isinstance(answer, tuple) and len(answer) == 2 else answer
+    return checked(answer, name, value, kinds)
 
 
 def forms_of(value, include=None, exclude=None):
@@ -430,25 +442,24 @@ def forms_of(value, include=None, exclude=None):
             pass
         except Exception as error:
             complain("_ipython_display_ of %s raised %s: %s" % (name_of(value), name_of(error), said_by(error)))
-    forms = {}
-    bundle = ask(value, "_repr_mimebundle_", include=include, exclude=exclude)
-    if isinstance(bundle, dict):
-        forms.update(bundle)
-    for method, mime in METHODS:
-        if mime not in forms:
-            answer = ask(value, method)
+    forms = select(ask(value, "_repr_mimebundle_", (dict,), include=include, exclude=exclude) or {}, include, exclude)
+    if "text/plain" not in forms and is_wanted("text/plain", include, exclude):
+        forms["text/plain"] = text_form(value)
+    for method, mime, kinds in METHODS:
+        if mime not in forms and is_wanted(mime, include, exclude):
+            answer = ask(value, method, kinds)
             if answer is not None:
                 forms[mime] = answer
-    if "text/plain" not in forms:
-        forms["text/plain"] = text_of(value)
     add_special_forms(value, forms)
     return select(forms, include, exclude)
 
 
+def is_wanted(mime, include, exclude):
+    return (not include or mime in include) and (not exclude or mime not in exclude)
+
+
 def select(forms, include, exclude):
-    return {
-        mime: form for mime, form in forms.items() if (not include or mime in include) and (not exclude or mime not in exclude)
-    }
+    return {mime: form for mime, form in forms.items() if is_wanted(mime, include, exclude)}
 
 
 def is_small_json(value):
@@ -499,7 +510,7 @@ def add_special_forms(value, forms):
         if pandas is None:
             return
         if isinstance(value, pandas.Series) and "text/html" not in forms:
-            html = ask(value.to_frame(), "_repr_html_")
+            html = ask(value.to_frame(), "_repr_html_", (str,))
             if html:
                 forms["text/html"] = html
         if isinstance(value, (pandas.Series, pandas.DataFrame)):
@@ -633,7 +644,10 @@ def send_forms(forms, main=False, ends=False, display_id=None, update=False):
 
 class DisplayHandle:
     def __init__(self, display_id=None):
-        self.display_id = display_id or base64.b16encode(os.urandom(8)).decode().lower()
+        self.display_id = display_id or base64.b16encode(os.urandom(16)).decode().lower()
+
+    def __repr__(self):
+        return "<DisplayHandle display_id=%s>" % self.display_id
 
     def display(self, value, **named):
         display(value, display_id=self.display_id, **named)
@@ -669,7 +683,7 @@ def clear_output(wait=False):
 
 def show_value(value):
     """sys.displayhook of the plain shell."""
-    if value is not None:
+    if value is not None and not (current is not None and current.quiet):
         builtins._ = value
         send_forms(forms_of(value), main=True, ends=current is not None and current.ends)
 
@@ -1279,6 +1293,7 @@ def magic_time(arguments, body=None):
     value = None
     try:
         value = run_code(arguments if body is None else body, current.name)
+        value = None if current.quiet else value
     finally:
         after, used = time.perf_counter(), os.times()
         user, system = used.user - cpu.user, used.system - cpu.system
@@ -1599,19 +1614,26 @@ def run_code(text, name):
     if name == current.name:
         sources.append((name, text, TOP_LEVEL_AWAIT | futures))
     del tree, last
-    answer = run_compiled([code for code in (body, value) if code is not None], needs_loop)
-    return None if quiet or value is None else answer
+    codes = [code for code in (body, value) if code is not None]
+    answer = run_compiled(codes, needs_loop or (text_form is pretty_text and any(code.co_flags & CO_COROUTINE for code in codes)))
+    current.quiet, current.has_value = quiet, value is not None
+    return answer if value is not None else None
 
 
 futures = 0
 
 
-def run_plain(cell):
+def run_and_show(text, cell):
     prepare_loop()
-    value = run_code(with_magics(cell.code), cell.name)
-    hook = sys.displayhook
-    cell.ends = hook is show_value
-    hook(value)
+    value = run_code(text, cell.name)
+    if cell.has_value:
+        hook = sys.displayhook
+        cell.ends = hook is show_value or hook is show_as_ipython
+        hook(value)
+
+
+def run_plain(cell):
+    run_and_show(with_magics(cell.code), cell)
 
 
 class Cell:
@@ -1626,6 +1648,8 @@ class Cell:
         self.patience = PATIENCE
         self.flushes = False
         self.heard = False  # an interrupt
+        self.quiet = False  # a semicolon ends it: its value is not shown
+        self.has_value = False
         self.ends = False  # whether nothing of the cell runs after the value that it shows next
         self.directory = request.get("cwd", "")
         self.variables = {name[4:]: value for name, value in request.items() if name.startswith("env:")}
@@ -1916,19 +1940,251 @@ def inspect(request):
         channel.send(event="inspected", nonce=request["nonce"])
 
 
-questions = {"completeness": completeness, "completion": completion}
+def in_ipython(question):
+    """A question in IPython's words where the interpreter has it."""
+
+    def ask(code):
+        return (question if load_ipython() is None else questions[question.__name__])(code)
+
+    return ask
+
+
+questions = {"completeness": in_ipython(completeness), "completion": in_ipython(completion)}
+
+
+# Cells before IPython's shell is loaded: they give what they would give in it.
+
+OUTPUTS = 1000  # of Out: IPython forgets the oldest of more
+NEEDS_IPYTHON = re.compile(r"\bIPython\b|\bget_ipython\b|\b_dh\b|^(>>>|\.\.\.|In \[|\s+\.\.\.)|\A[ \t]", re.MULTILINE)
+FIRST_NAME = re.compile(r"([^\W\d]\w*)(?![\w\"'])")
+EXITS = re.compile(r"(exit|quit)(\s*\(.*\))?$")
+SCALARS = (int, float, complex, bool, str, bytes, type(None))
+
+
+class History:
+    """In, Out, _ and their kin, named and kept as IPython does. Its shell takes them over when it is loaded."""
+
+    def __init__(self):
+        self.inputs, self.raw, self.outputs, self.texts = [""], [""], {}, {}
+        self.last_inputs = ["", "", "", ""]
+        self.last_values = {"_": "", "__": "", "___": ""}
+        self.directories = [os.getcwd()]
+        self.names = {"_ih": self.inputs, "In": self.inputs, "_oh": self.outputs, "Out": self.outputs}
+
+    def take_input(self, cell):
+        code = cell.code.rstrip("\n")
+        if EXITS.match(code.strip()):
+            return
+        self.inputs.append(code)
+        self.raw.append(code)
+        self.last_inputs = [code] + self.last_inputs[:3]
+        main.update(zip(("_i%d" % cell.count, "_i", "_ii", "_iii"), self.last_inputs))
+
+    def is_translation(self):
+        """Whether gettext has installed its function as _: the last value leaves it alone."""
+        if "_" in vars(builtins) and "_" in main and main["_"] is self.last_values["_"]:
+            del main["_"]
+        return "_" in vars(builtins)
+
+    def take_output(self, value, count):
+        if value is self.outputs:
+            return
+        ours = all(main.get(name, last) is last for name, last in self.last_values.items())
+        self.last_values = {"_": value, "__": self.last_values["_"], "___": self.last_values["__"]}
+        if ours and not self.is_translation():
+            main.update(self.last_values)
+        main["_%d" % count] = self.outputs[count] = value
+
+    def hand_over(self, shell):
+        manager, hook = shell.history_manager, shell.displayhook
+        manager.input_hist_parsed, manager.input_hist_raw = self.inputs, self.raw
+        manager.output_hist, manager.output_hist_reprs = self.outputs, self.texts
+        manager._i00, manager._i, manager._ii, manager._iii = self.last_inputs
+        for name, value in self.last_values.items():
+            setattr(hook, name, value)
+        shell.user_ns_hidden.update(self.names)
+
+
+def part_of_ipython(name):
+    """A module of IPython, executed from its file alone and not kept in sys.modules: the import of the package takes long."""
+    if name not in parts:
+        from importlib.machinery import SourceFileLoader
+
+        path = shell_directory + name.partition(".")[2].replace(".", os.sep)
+        path += os.sep + "__init__.py" if os.path.isdir(path) else ".py"
+        module = parts[name] = types.ModuleType(name)
+        module.__file__, module.__package__ = path, name.rpartition(".")[0]
+        module.__builtins__ = dict(__builtins__, __import__=import_part)
+        exec(SourceFileLoader(name, path).get_code(name), vars(module))
+    return parts[name]
+
+
+def import_part(name, globals=None, locals=None, fromlist=(), level=0):
+    """__import__ of these modules."""
+    if level:
+        from importlib.util import resolve_name
+
+        name = resolve_name("." * level + name, globals["__package__"])
+    return part_of_ipython(name) if name.startswith("IPython.") else __import__(name, globals, locals, fromlist)
+
+
+parts = {}
+
+
+def pretty_text(value):
+    """As IPython's shell prints a value."""
+    try:
+        if type(value) in SCALARS:
+            return repr(value)
+        import io
+
+        stream = io.StringIO()
+        printer = part_of_ipython("IPython.lib.pretty").RepresentationPrinter(stream)
+        printer.pretty(value)
+        printer.flush()
+        return stream.getvalue()
+    except Exception:
+        return text_of(value)
+
+
+def show_as_ipython(value):
+    """sys.displayhook of these cells."""
+    history.is_translation()
+    if value is not None and not (current is not None and current.quiet):
+        forms = forms_of(value)
+        history.take_output(value, current.count)
+        if forms:
+            history.texts[current.count] = forms.get("text/plain", "")
+            send_forms(forms, main=True, ends=current.ends)
+        flush()
+
+
+def compiles(cell):
+    with warnings.catch_warnings():  # the real compilation warns
+        warnings.simplefilter("ignore")
+        try:
+            compile(cell.code, cell.name, "exec", TOP_LEVEL_AWAIT | futures, True)
+            return True
+        except Exception:
+            return False
+
+
+def may_be_a_magic(code):
+    """Whether it is one line that begins with an unknown name, as in ls -l: IPython takes it for %ls -l if there is one."""
+    found = FIRST_NAME.match(code)
+    if found is None or len(code.splitlines()) != 1 or found.group(1) in main or found.group(1) in vars(builtins):
+        return False
+    import keyword
+
+    return not keyword.iskeyword(found.group(1)) and isinstance(ast.parse(code).body[0], ast.Expr)
+
+
+def needs_ipython(cell):
+    if "IPython" in sys.modules or NEEDS_IPYTHON.search(cell.code) or len(history.outputs) >= OUTPUTS:
+        return True
+    return not compiles(cell) or may_be_a_magic(cell.code)
+
+
+def run_as_ipython(cell):
+    if cell.code.strip():
+        if needs_ipython(cell):
+            load_ipython()
+            return run_in_shell(cell)
+        history.take_input(cell)
+        sys.displayhook = show_as_ipython
+        run_and_show(cell.code, cell)
+    return None
+
+
+def get_ipython():
+    """In cells, until IPython's shell is loaded."""
+    return load_ipython()
+
+
+def load_ipython():
+    """Returns IPython's shell, None if it is not usable. Cells run in it from now on, and the rest of this one shows values in it."""
+    global ipython, run_in_shell
+    with loading:
+        if run_in_shell is not run_as_ipython or HOOKS.pop("IPython", None) is None:
+            return ipython
+        before, before_of_builtins, depth = dict(main), dict(vars(builtins)), sys.getrecursionlimit()
+        try:
+            shell = make_ipython()
+        except BaseException as error:
+            main.clear()
+            main.update(before)
+            vars(builtins).update(before_of_builtins)
+            HOOKS["IPython"] = hook_ipython
+            if not isinstance(error, Exception):
+                raise
+            complain("IPython is not usable: %s: %s" % (name_of(error), said_by(error)))
+            use_plain_shell()
+            return None
+        finally:
+            sys.setrecursionlimit(depth)
+        take_over(shell, before)
+        ipython, run_in_shell = shell, lambda cell: run_in_ipython(shell, cell)
+        return ipython
+
+
+def take_over(shell, before):
+    """Gives IPython's shell what the cells before it have made; before: their names."""
+    history.hand_over(shell)
+    for name, ours in (("get_ipython", get_ipython), ("_dh", history.directories)):
+        if before.get(name) is ours:
+            before[name] = main[name]
+    for name in set(main) - set(before):
+        del main[name]
+        shell.user_ns_hidden.pop(name, None)
+        shell.builtin_trap.auto_builtins.pop(name, None)
+    main.update(before)
+    shell.compile.flags |= futures
+    if current is not None:
+        shell.execution_count = current.count
+    if sys.displayhook is show_as_ipython:
+        sys.displayhook = shell.displayhook
+
+
+def hook_ipython(_module):
+    if in_main_thread():
+        load_ipython()
+
+
+def hook_console(module):
+    """pandas asks whether IPython's kernel shows it. The answer does not need the shell."""
+    module.get_ipython = lambda: None
+
+
+def prepare_ipython():
+    global text_form, history
+    history = History()
+    main.update(history.names, **history.last_values, _dh=history.directories, get_ipython=get_ipython)
+    text_form = pretty_text
+    builtins.display, builtins.get_ipython, builtins.__IPYTHON__ = display, get_ipython, True
+    sys.ps1, sys.ps2, sys.ps3 = "In : ", "...: ", "Out: "
+    sys.setrecursionlimit(max(3000, sys.getrecursionlimit()))  # what jedi sets, which IPython imports
+    HOOKS.update({"IPython": hook_ipython, "pandas.io.formats.console": hook_console})
+
+
+history = None
+ipython = None  # its shell, once it is loaded
+loading = _thread.RLock()
 
 
 # IPython's shell.
 
 
 def make_ipython():
-    """Prepares IPython's shell and returns the function that runs a cell in it."""
-    global shell_directory
     from IPython.core import displayhook, displaypub, formatters, interactiveshell
     from IPython.core.compilerop import CachingCompiler
     from traitlets import Type
     from traitlets.config import Config
+
+    def check_return(self, answer, value):
+        kinds = self._return_type if isinstance(self._return_type, tuple) else (self._return_type,)
+        return checked(answer, self.print_method, value, kinds + (str,) if isinstance(self, formatters.JSONFormatter) else kinds)
+
+    formatters.BaseFormatter._check_return = formatters.JSONFormatter._check_return = check_return
 
     class Formatter(formatters.DisplayFormatter):
         def format(self, value, include=None, exclude=None):
@@ -1982,11 +2238,12 @@ def make_ipython():
         # The driver reports errors. The shell tells them to run_cell's result, and some magics only here.
         def showtraceback(self, exc_tuple=None, *_, **__):
             error = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
-            formatter = sys._getframe(1).f_locals.get("self")
+            names = sys._getframe(1).f_locals
+            formatter, values = names.get("self"), names.get("args") or (None,)
             if not isinstance(formatter, formatters.BaseFormatter):
                 current.told = error
-            elif formatter.format_type != "text/plain":
-                complain("%s raised %s: %s" % (formatter.print_method, name_of(error), said_by(error)))
+            elif not isinstance(formatter, formatters.PlainTextFormatter):
+                complain("%s of %s raised %s: %s" % (formatter.print_method, name_of(values[0]), name_of(error), said_by(error)))
 
         def should_run_async(self, raw_cell, **named):
             with warnings.catch_warnings():  # the real compilation warns
@@ -2020,20 +2277,15 @@ def make_ipython():
         config.InteractiveShell.colors = "nocolor"  # from IPython 9 on
         Shell.clear_instance()
         shell = Shell.instance(config=config, user_module=main_module, user_ns=main)
-    shell_directory = os.path.dirname(os.path.dirname(os.path.abspath(interactiveshell.__file__))) + os.sep
     shell.loop_runner = run_coroutine
     shell.autoawait = True
     transforms = shell.input_transformer_manager.cleanup_transforms
     transforms[:] = [keep_numbers if getattr(transform, "__name__", "") == "leading_empty_lines" else transform for transform in transforms]
     shell.register_magic_function(lambda line: None, "line", "matplotlib")
     shell.set_hook("show_in_pager", lambda _self, data, start=0, screen_lines=0: print(data["text/plain"] if isinstance(data, dict) else data), 99)
-    for name in ("exit", "quit"):
-        main.pop(name, None)
-        shell.user_ns_hidden.pop(name, None)
-        shell.builtin_trap.auto_builtins.pop(name, None)
     questions["completeness"] = lambda code: ipython_completeness(shell, code)
     questions["completion"] = lambda code: ipython_completion(shell, code)
-    return lambda cell: run_in_ipython(shell, cell)
+    return shell
 
 
 def keep_numbers(lines):
@@ -2080,29 +2332,42 @@ class Quit:
         raise SystemExit(code)
 
 
-def find_shell():
-    if os.environ.get("SBX_CELL_SHELL") != PLAIN:
-        try:
-            from importlib.util import find_spec
-
-            if find_spec("IPython") is not None:
-                return IPYTHON, make_ipython()
-        except Exception as error:
-            complain("IPython is not usable: %s: %s" % (name_of(error), said_by(error)))
-            sys.displayhook = sys.__displayhook__
-            main.clear()
-            main.update(fresh_main)
+def use_plain_shell():
+    global run_in_shell, text_form
+    run_in_shell, text_form = run_plain, text_of
     builtins.display = display
     builtins.__sbx_magic__ = magic
     sys.displayhook = show_value
     HOOKS["IPython.display"] = hook_display
     sys.meta_path.append(Minimal)
-    return PLAIN, run_plain
+
+
+def directory_of_ipython():
+    """None if the interpreter has no IPython."""
+    from importlib.util import find_spec
+
+    spec = find_spec("IPython")
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return os.path.join(os.path.abspath(places[0]), "") if places else None
+
+
+def find_shell():
+    """Returns its name."""
+    global run_in_shell, shell_directory
+    wanted = os.environ.get("SBX_CELL_SHELL")
+    shell_directory = None if wanted == PLAIN else directory_of_ipython()
+    if shell_directory is None:
+        use_plain_shell()
+        return PLAIN
+    run_in_shell = run_as_ipython
+    prepare_ipython()
+    if wanted == IPYTHON:
+        load_ipython()
+    return PLAIN if run_in_shell is run_plain else IPYTHON
 
 
 def serve():
-    global run_in_shell
-    shell, run_in_shell = find_shell()
+    shell = find_shell()
     saved_builtins.update(vars(builtins))
     channel.send(event="ready", language="python", version="%d.%d.%d" % sys.version_info[:3], shell=shell)
     while True:
@@ -2140,6 +2405,7 @@ OWN = globals()
 MAIN_THREAD = _thread.get_ident()
 shell_directory = None
 run_in_shell = None
+text_form = text_of  # the text of a value
 saved_builtins = {}
 UNHEARD = 47  # a real-time signal, which nothing else uses
 signal.signal(signal.SIGINT, ignore_interrupt)
@@ -2154,7 +2420,6 @@ PIPES = {pipe_of(descriptor) for descriptor in (1, 2, channel.replies)} - {None}
 main_module = types.ModuleType("__main__")
 main = main_module.__dict__
 main["__builtins__"] = builtins
-fresh_main = dict(main)
 sys.modules["__main__"] = main_module
 sys.argv = [""]
 if "__file__" in OWN and sys.path and sys.path[0] == os.path.dirname(os.path.abspath(OWN["__file__"])):
