@@ -88,7 +88,7 @@ Result<plan::Plan> with_outer_proc(const plan::Plan& plan, const host::Host& hos
   if (SBX_TRY(host::hides_processes(*host.files)))
     return impossible("the container's /proc can't be shown instead: it hides processes (hidepid)");
   plan::Plan weaker = plan;
-  plan::show_outer_proc(weaker);
+  SBX_TRY(plan::show_outer_proc(weaker));
   SBX_TRY(plan::check_requirements(weaker.required, weaker));
   return weaker;
 }

@@ -31,10 +31,19 @@ def read(path):
     with open(path, "rb") as file: file.read(1)
 def write(path):
     os.close(os.open(path, os.O_WRONLY))
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *arguments):
+    given = getattr(libc, name)(*arguments)
+    if given < 0: raise OSError(ctypes.get_errno(), name)
+    return given
+def watch(path, descriptor=None):
+    call("inotify_add_watch", call("inotify_init1", 0) if descriptor is None else descriptor, path.encode(), 0xfff)
+def mark(path):
+    call("fanotify_mark", call("fanotify_init", 0x200, 0), 1, ctypes.c_uint64(0x20), -100, path.encode())
 said = {"list /proc": tried(os.listdir, "/proc"), "list /proc/sys": tried(os.listdir, "/proc/sys"),
         "change a setting": tried(write, "/proc/sys/kernel/core_pattern"), "own maps": tried(read, "/proc/self/maps"),
         "own environment": tried(read, "/proc/self/environ"), "own mem": tried(write, "/proc/self/mem"),
-        "mounts": tried(read, "/proc/self/mountinfo"), "own fds": tried(os.listdir, "/proc/self/fd")}
+        "mounts": tried(read, "/proc/self/mountinfo"), "own fds": tried(os.listdir, "/proc/self/fd"), "watch": tried(watch, "/etc")}
 for pid in outer:
     place = f"/proc/{pid}/"
     for name in ("cmdline", "environ", "status", "stat", "maps", "mem", "comm", "mountinfo", "cgroup", "root/etc/hostname", "cwd/secret", "fd/0"):
@@ -45,9 +54,16 @@ for pid in outer:
         said[f"list {name} of {pid}"] = tried(os.listdir, place + name)
     for name in ("oom_score_adj", "mem", "comm"):
         said[f"write {name} of {pid}"] = tried(write, place + name)
+    said[f"times of {pid}"] = tried(os.utime, place)
+    said[f"mode of {pid}"] = tried(os.chmod, place, 0o777)
+    said[f"attribute of {pid}"] = tried(os.setxattr, place, "user.sbx", b"")
+    said[f"handle of {pid}"] = tried(lambda: call("name_to_handle_at", -100, place.encode(), bytes(136), ctypes.byref(ctypes.c_int()), 0))
+    said[f"watch {pid}"] = tried(watch, place)
+    said[f"watch {pid} by a descriptor from elsewhere"] = tried(watch, place, 0)
+    said[f"mark {pid}"] = tried(mark, place)
     said[f"into {pid}"] = tried(os.chdir, place + "root")
     said[f"namespace of {pid}"] = tried(lambda: ctypes.CDLL(None).setns(os.open(place + "ns/user", os.O_RDONLY), 0))
-    said[f"kill {pid}"] = tried(os.kill, int(pid), 0)
+    said[f"kill {pid}"] = tried(os.kill, os.getpid() if pid == "self" else int(pid), 0)
 print(json.dumps(said))
 '''
 # Open to everybody in both.
@@ -117,7 +133,21 @@ class OuterProc(SessionTest):
         answer = self.run_json("--lang", "python", "-c", TRIED)
         self.assertEqual(self.weaker(answer), set(), answer)
         said = json.loads(answer.record["stdout"]["text"])
-        self.assertEqual([said[what] for what in ("list /proc", "own maps", "own environment", "own fds")], [None] * 4, said)
+        self.assertEqual([said[what] for what in ("list /proc", "own maps", "own environment", "own fds", "watch")], [None] * 5, said)
+
+    def test_no_policy_admits_a_watch_on_it(self):
+        """Landlock restricts none: events would tell who opens which file of another process's directory."""
+        outer = self.outer_processes()
+        granted = ("--set", 'syscalls.allow = ["@fanotify", "inotify_init1", "inotify_add_watch"]')
+        watched = ("watch", *(f"watch {pid}{by}" for pid in outer for by in ("", " by a descriptor from elsewhere")), *(f"mark {pid}" for pid in outer))
+        answer = self.run_json(*granted, "--lang", "python", "-c", TRIED, *map(str, outer))
+        said = json.loads(answer.record["stdout"]["text"])
+        self.assertEqual({said[what] for what in watched}, {"ENOSYS"}, said)
+        self.assertIn("inotify and fanotify don't work", json.dumps(answer.record["degraded"]))
+        self.whole()
+        said = json.loads(self.run_json(*granted, "--lang", "python", "-c", TRIED, "self").record["stdout"]["text"])
+        self.assertEqual((said["watch"], said["watch self"]), (None, None), said)
+        self.assertNotEqual(said["mark self"], "ENOSYS", said)
 
     def test_what_programs_need_is_there(self):
         self.write("open.py", OPEN)

@@ -212,6 +212,23 @@ TEST(CompileFilter, FollowsTheMachine) {
   EXPECT_EQ(ask(compiled(named, context), "socket", {1, 1, 0}), kNotify);
 }
 
+TEST(CompileFilter, NothingWatchesTheCallersProc) {
+  FilterContext context = kPlain;
+  policy::Syscalls named = syscalls();
+  named.allow = {item("inotify_add_watch"), item("@fanotify")};
+  named.rules = {test::rule("inotify_init1", 0, policy::RuleOperator::eq, {7})};
+  EXPECT_EQ(ask(compiled(named), "inotify_add_watch"), kAllow);
+  EXPECT_EQ(ask(compiled(named), "fanotify_mark"), kAllow);
+  EXPECT_EQ(ask(compiled(syscalls()), "fanotify_mark"), kNotify);
+  context.shows_outer_proc = true;
+  for (const policy::Syscalls& rules : {syscalls(), named})
+    for (const char* const call : {"inotify_init1", "inotify_add_watch"})
+      EXPECT_EQ(ask(compiled(rules, context), call, {7}), quiet_answer(ENOSYS)) << call;
+  EXPECT_EQ(ask(compiled(named, context), "fanotify_init"), quiet_answer(ENOSYS));
+  EXPECT_EQ(ask(compiled(named, context), "fanotify_mark"), quiet_answer(ENOSYS));
+  EXPECT_EQ(ask(compiled(syscalls(), context), "fanotify_mark"), kNotify);
+}
+
 TEST(CompileFilter, WhereWritesArePolledNoneIsOverlooked) {
   FilterContext context = kPlain;
   EXPECT_EQ(ask(compiled(syscalls(), context), "fallocate"), kAllow);

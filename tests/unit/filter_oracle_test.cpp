@@ -171,7 +171,8 @@ void compare_default_base(bool files_reach_host) {
   for (const Call& call : calls()) {
     if (makes_files(call) && files_reach_host)
       add_file_guard(oracle, call);
-    else if (call.decision.guard == ArgumentGuard::none || makes_files(call))
+    else if (call.decision.guard == ArgumentGuard::none ||
+             call.decision.guard == ArgumentGuard::watch || makes_files(call))
       add_unguarded(oracle, call);
     else
       add_guarded(oracle, call);

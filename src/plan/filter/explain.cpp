@@ -130,6 +130,7 @@ class Teller {
       case Cause::polled_memory:
       case Cause::polled_writes:
       case Cause::unseen_mode:
+      case Cause::outer_proc:
         return name;
     }
     return {};
@@ -189,6 +190,8 @@ class Teller {
         return "a live grant has no FIFOs, sockets and devices";
       case Cause::whiteout:
         return "a live grant has no devices";
+      case Cause::outer_proc:
+        return "/proc is the caller's here, and a watch on it tells what other processes do";
       case Cause::admitted:
       case Cause::unknown_number:
       case Cause::foreign_abi:
@@ -259,6 +262,7 @@ class Teller {
       case Cause::unseen_mode:
       case Cause::special_file:
       case Cause::whiteout:
+      case Cause::outer_proc:
         return double_quoted(call_.name) + " is left out";
     }
     return {};
@@ -309,6 +313,7 @@ class Teller {
       case Cause::namespaces:
       case Cause::other_process:
       case Cause::affinity_budget:
+      case Cause::outer_proc:
         return {};
     }
     return {};
@@ -377,6 +382,7 @@ class Teller {
       case Cause::second_listener:
       case Cause::affinity_budget:
       case Cause::polled_memory:
+      case Cause::outer_proc:
         return text_of(call_.group).risk;
     }
     return {};

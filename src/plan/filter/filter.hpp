@@ -33,6 +33,9 @@ struct FilterContext {
   bool files_reach_host = false;
   /// Landlock can't keep FIFOs and sockets out of the live grants: mknod is denied altogether.
   bool special_files_reach_host = false;
+  /// /proc is the caller's, behind Landlock, which restricts no watches (inotify, fanotify): each
+  /// of their calls fails with ENOSYS without a denial, whatever the policy allows.
+  bool shows_outer_proc = false;
   /// Numbers of allowed calls that are notified for the record: the supervisor looks at them and
   /// lets them continue. Ignored without a listener.
   std::vector<int> noted{};
@@ -64,7 +67,8 @@ struct Filter {
 /// Precedence: syscalls.deny and unconditional deny rules; deny rules that match; the call's own
 /// guard; allow. An allow by the call's name lifts its guard, an allow by group does not. An allow
 /// rule with eq or in lifts only the guard's check of that argument. Never lifted: namespace flags
-/// of clone, the guards of ioctl and prlimit64 (by name), affinity_is_budget, unix_sockets.
+/// of clone, the guards of ioctl and prlimit64 (by name), affinity_is_budget, unix_sockets,
+/// shows_outer_proc.
 [[nodiscard]] Result<Filter> compile_filter(const policy::Syscalls& syscalls,
                                             const FilterContext& context);
 

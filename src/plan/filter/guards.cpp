@@ -260,6 +260,8 @@ bool may_refuse(ArgumentGuard guard, const FilterContext& context) {
     case ArgumentGuard::node:
     case ArgumentGuard::whiteout:
       return context.files_reach_host;
+    case ArgumentGuard::watch:
+      return context.shows_outer_proc;
     default:
       return true;
   }
@@ -305,6 +307,8 @@ Tree::Id guard_tree(Tree& tree, const GuardRequest& request) {
     case ArgumentGuard::node:
     case ArgumentGuard::whiteout:
       return file_guard(tree, request);
+    case ArgumentGuard::watch:
+      return tree.leaf(refuse_quietly(ENOSYS, Cause::outer_proc));
   }
   return tree.leaf(deny(EPERM, Cause::not_in_base));
 }

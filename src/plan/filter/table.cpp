@@ -24,6 +24,9 @@ constexpr Decision minimal_if(ArgumentGuard guard) {
 constexpr Decision standard_if(ArgumentGuard guard) {
   return {Standing::standard, guard};
 }
+constexpr Decision denied_if(ArgumentGuard guard) {
+  return {Standing::denied, guard};
+}
 
 // NOLINTEND(readability-identifier-naming)
 

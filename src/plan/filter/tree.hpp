@@ -39,6 +39,7 @@ enum class Cause : std::uint8_t {
   unseen_mode,   ///< openat2
   special_file,  ///< mknod
   whiteout,      ///< renameat2
+  outer_proc,    ///< inotify, fanotify
 };
 inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
 
