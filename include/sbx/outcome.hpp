@@ -185,6 +185,12 @@ struct NetworkFailure {
 /// What a policy or sbx promises and a machine may keep with a weaker means. X(enumerator, name in
 /// the record).
 #define SBX_PROMISES(X)                          \
+  X(isolation, "isolation")                      \
+  X(names, "names")                              \
+  X(own_tmp, "tmp")                              \
+  X(own_ipc, "ipc")                              \
+  X(own_end, "end")                              \
+  X(allowed_calls, "syscalls.allow")             \
   X(landlock, "landlock")                        \
   X(own_proc, "proc")                            \
   X(host_name, "hostname")                       \

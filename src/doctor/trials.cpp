@@ -36,8 +36,16 @@ std::string_view cure_of(const Degraded& item) {
     case Promise::host_name:
       return "start the container with --security-opt seccomp=unconfined --security-opt "
              "unmask=ALL (podman), or systempaths=unconfined (docker)";
+    case Promise::isolation:
+      return "start the container with --security-opt seccomp=unconfined --security-opt "
+             "systempaths=unconfined (docker), or unmask=ALL (podman)";
     case Promise::named_calls:
       return "run sbx outside of the container manager that listens";
+    case Promise::names:
+    case Promise::own_tmp:
+    case Promise::own_ipc:
+    case Promise::own_end:
+    case Promise::allowed_calls:
     case Promise::trusted_policy:
     case Promise::network_mode:
     case Promise::named_destinations:

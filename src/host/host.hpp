@@ -154,6 +154,10 @@ struct Host {
   /// CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID over the initial user namespace: idmapped mounts and
   /// a uid of its own.
   bool privileged = false;
+  /// CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_SETGID, CAP_SETUID and CAP_SETPCAP, as root of a
+  /// container mostly has them: programs can get a uid of their own without a user namespace.
+  bool changes_ids = false;
+  bool refuses_namespaces = false;  ///< as a run has found out
   std::string
       /// $HOME if an absolute directory owned by the caller, else of the passwd entry; may be empty
       home;

@@ -49,6 +49,17 @@ bool is_privileged() {
   return map && is_full_id_map(*map);
 }
 
+/// Over the user namespace that sbx is in, whichever that is.
+bool changes_ids() {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  __user_cap_data_struct data[2] = {};
+  constexpr std::uint32_t kWanted = (1U << CAP_CHOWN) | (1U << CAP_DAC_OVERRIDE) |
+                                    (1U << CAP_FOWNER) | (1U << CAP_SETGID) | (1U << CAP_SETUID) |
+                                    (1U << CAP_SETPCAP);
+  return ::geteuid() == 0 && ::syscall(SYS_capget, &header, data) == 0 &&
+         (data[0].effective & kWanted) == kWanted;
+}
+
 std::map<std::string, std::string> caller_environment() {
   std::map<std::string, std::string> variables;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -156,6 +167,7 @@ Result<Host> probe() {
   Host host = caller();
   host.groups = supplementary_groups();
   host.privileged = is_privileged();
+  host.changes_ids = changes_ids();
   host.landlock_abi = landlock_abi();
   host.emulated = host.landlock_abi == 0 && is_emulated();
   host.cpus = usable_cpus();

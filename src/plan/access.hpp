@@ -24,6 +24,8 @@ struct Access {
   std::string path;  ///< as the program sees it
   Rights rights;
   bool is_directory = true;
+  /// Names may be listed, also those further down; each file in it has an Access of its own.
+  bool lists_only = false;
   Origin origin{};  ///< the policy line that grants it; empty: every sandbox has it
 
   bool operator==(const Access&) const = default;

@@ -137,6 +137,20 @@ bool special_files_reach_host(const Plan& plan) {
   });
 }
 
+void note_memory(Plan& plan) {
+  if (plan.control_group.memory != host::Means::none) return;
+  plan.degraded.push_back(
+      {.promise = Promise::memory,
+       .why = why_polled(plan.control_group),
+       .instead = "polled: looked at every 1 to 50 ms, so that it can be over for a moment; pipe "
+                  "buffers and shared memory that no process maps don't count"});
+  if (plan.network.own_namespace || plan.network.closed) return;
+  plan.degraded.push_back({.promise = Promise::memory,
+                           .why = "the sockets of network.mode = \"host\" are listed with those "
+                                  "of all programs",
+                           .instead = "what sockets hold does not count"});
+}
+
 void note_machine(const host::Host& host, Plan& plan) {
   if (host.landlock_abi == 0)
     plan.degraded.push_back({.promise = Promise::landlock,
@@ -154,17 +168,7 @@ void note_machine(const host::Host& host, Plan& plan) {
         {.promise = Promise::landlock,
          .why = "calls of a session share their network, and with it the names of abstract sockets",
          .instead = "one call can connect to another's abstract sockets"});
-  if (plan.control_group.memory == host::Means::none)
-    plan.degraded.push_back(
-        {.promise = Promise::memory,
-         .why = why_polled(plan.control_group),
-         .instead = "polled: looked at every 1 to 50 ms, so that it can be over for a moment; pipe "
-                    "buffers and shared memory that no process maps don't count"});
-  if (plan.control_group.memory == host::Means::none && !plan.network.own_namespace)
-    plan.degraded.push_back({.promise = Promise::memory,
-                             .why = "the sockets of network.mode = \"host\" are listed with those "
-                                    "of all programs",
-                             .instead = "what sockets hold does not count"});
+  note_memory(plan);
   if (has_live_grant(plan))
     plan.degraded.push_back({.promise = Promise::disk,
                              .why = "no kernel counts what is written into live grants",

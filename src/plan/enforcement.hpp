@@ -33,6 +33,8 @@ void move_temporary_files(Plan& plan);
 
 /// Adds to `degraded` the second lines of defence that this machine lacks.
 void note_machine(const host::Host& host, Plan& plan);
+/// Of that: the memory of the tree.
+void note_memory(Plan& plan);
 
 /// Checks --require against everything in `degraded`. Errors: usage "unknown-requirement", host
 /// "requirement-not-met".

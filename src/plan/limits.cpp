@@ -83,7 +83,8 @@ class ProcessLimits {
 /// inits of calls: programs must not take that, so each gets a limit that counts the inits that
 /// there are (spawn/payload.cpp).
 std::uint64_t nproc_limit(const Plan& plan) {
-  const std::uint64_t with_init = plan.budgets.processes + 1;  // PID 1 has the same uid
+  // PID 1 has the same uid, a keeper another one.
+  const std::uint64_t with_init = plan.budgets.processes + (plan.identity.own_uids ? 0 : 1);
   if (plan.calls > 0) return with_init;
   return plan.control_group.processes == host::Means::none ? with_init : 2 * with_init;
 }

@@ -49,7 +49,10 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
   if (plan.explain) context.noted = calls_with_paths();
   // With the host's network the program sees its abstract sockets; only Landlock's scope can block
   // them.
-  context.unix_sockets = plan.network.own_namespace || host.landlock_abi >= kLandlockScopes;
+  context.unix_sockets = !plan.identity.own_uids &&
+                         (plan.network.own_namespace || host.landlock_abi >= kLandlockScopes);
+  context.internet_sockets = !plan.network.closed;
+  context.outside_namespaces = plan.identity.own_uids;
   // A cgroup enforces its CPU quota on any CPU, and charges memory wherever it is mapped.
   context.affinity_is_budget = host.control_group.cpus == host::Means::none;
   context.memory_is_polled = host.control_group.memory == host::Means::none;

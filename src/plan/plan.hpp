@@ -59,6 +59,9 @@ struct Identity {
   bool privileged = false;
   uid_t uid = 1000;  ///< inside
   gid_t gid = 1000;
+  /// Without a user namespace: the program has a uid of the machine to itself, and its keeper
+  /// another one; both are chosen when the run starts.
+  bool own_uids = false;
 };
 
 struct OutputPlan {
@@ -80,6 +83,7 @@ struct NetworkPlan {
   bool private_ = false;  ///< a name may resolve to addresses that are not globally reachable
   bool match_sni = true;
   bool named = true;            ///< refused destinations are reported
+  bool closed = false;          ///< no internet socket can be made, not even to loopback
   bool none_was_typed = false;  ///< --net none: adding --allow-host is an error
   std::string rule;            ///< the reason to refuse: "not in network.allow (web-fetch.toml:21)"
   std::string match_sni_rule;  ///< "network.match_sni = true (web-fetch.toml:25)"
@@ -130,6 +134,9 @@ struct Plan {
   InterpreterFacts interpreter;
   Identity identity;
   std::vector<Mount> mounts;
+  /// The directory that holds the private disk of a sandbox which sees the machine's own files.
+  /// Empty: the sandbox has a root of its own.
+  std::string private_directory;
   std::vector<Access> access;  ///< what the program may reach
   std::vector<ProcessLimit> process_limits;
   Budgets budgets;
@@ -165,6 +172,7 @@ struct Plan {
   /// --require; checked again when a run finds weaker enforcement.
   std::vector<std::string> required;
   std::vector<std::string> notes;         ///< lines for stderr
+  std::string weaker_isolation;           ///< of the notes, the one that is never silent by habit
   std::vector<std::string> explanations;  ///< lines for -v: what was bound and why
 };
 

@@ -170,6 +170,7 @@ Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded
   json["landlock"] = plan.landlock_abi > 0 ? Json(plan.landlock_abi) : Json(nullptr);
   json["network"] = plan.network.allow_list      ? Json("gateway")
                     : plan.network.own_namespace ? Json("namespace")
+                    : plan.network.closed        ? Json("seccomp")
                                                  : Json(nullptr);
   json["wall_time"] = plan.budgets.wall_time.count() > 0 ? Json("timer") : Json(nullptr);
   json["cpu_time"] = means_of(Promise::cpu_time, cpu_time_means.c_str(), degraded);

@@ -449,6 +449,7 @@ std::string plan_words(const policy::Policy& policy, const plan::Plan& plan) {
       describe(budgets.memory), describe(budgets.disk), budgets.processes);
   text += fmt::format("network     {}\n", plan.network.allow_list
                                               ? "what network.allow names, through a gateway"
+                                          : plan.network.closed ? "no internet sockets at all"
                                           : plan.network.own_namespace ? "loopback of its own"
                                                                        : "the host's");
   text += fmt::format("filter      {} instructions\n", plan.filter.program.size());

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <linux/audit.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <fstream>
@@ -248,6 +250,35 @@ TEST(CompileFilter, WhereWritesArePolledNoneIsOverlooked) {
   named.allow = {item("fallocate"), item("prctl")};
   EXPECT_EQ(ask(compiled(named, context), "fallocate"), kAllow);
   EXPECT_EQ(ask(compiled(named, context), "prctl", {PR_SET_DUMPABLE, 0}), kAllow);
+}
+
+TEST(CompileFilter, OutsideOfNamespacesNothingThatReachesOthersCanBeAllowed) {
+  FilterContext context = kPlain;
+  policy::Syscalls named = syscalls();
+  named.allow = {item("@ipc"),       item("@debug"),       item("@keyring"), item("socket"),
+                 item("socketpair"), item("setpriority"),  item("prctl"),    item("clone3"),
+                 item("ioprio_set"), item("inotify_init1")};
+  for (const char* const call : {"shmget", "ptrace", "keyctl", "inotify_init1", "clone3"})
+    EXPECT_EQ(ask(compiled(named, context), call), kAllow) << call;
+  context.outside_namespaces = true;
+  context.unix_sockets = context.internet_sockets = false;
+  const auto filter = compiled(named, context);
+  for (const char* const call : {"shmget", "mq_open", "inotify_init1", "clone3"})
+    EXPECT_EQ(ask(filter, call), quiet_answer(ENOSYS)) << call;
+  for (const char* const call : {"ptrace", "process_vm_readv", "keyctl", "pidfd_getfd"})
+    EXPECT_EQ(ask(filter, call), kNotify) << call;
+  EXPECT_EQ(ask(filter, "socket", {AF_UNIX, SOCK_STREAM}), quiet_answer(EAFNOSUPPORT));
+  for (const std::uint64_t family : Words{AF_INET, AF_INET6, AF_NETLINK})
+    EXPECT_EQ(ask(filter, "socket", {family, SOCK_STREAM}), kNotify) << family;
+  EXPECT_EQ(ask(filter, "socketpair", {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC}), kAllow);
+  for (const std::uint64_t type : Words{SOCK_DGRAM, SOCK_RAW})
+    EXPECT_EQ(ask(filter, "socketpair", {AF_UNIX, type}), kNotify) << type;
+  EXPECT_EQ(ask(filter, "setpriority", {PRIO_PROCESS, 0, 5}), kAllow);
+  EXPECT_EQ(ask(filter, "setpriority", {PRIO_PROCESS, 7, 5}), kNotify);
+  EXPECT_EQ(ask(filter, "sched_setscheduler", {7}), kNotify);
+  EXPECT_EQ(ask(filter, "ioprio_set", {1, 7}), kNotify);
+  EXPECT_EQ(ask(filter, "prctl", {PR_SET_DUMPABLE, 0}), kNotify);
+  EXPECT_EQ(ask(filter, "prctl", {PR_SET_DUMPABLE, 1}), kAllow);
 }
 
 TEST(FilterNoted, CallsThatAreAllowedAreNotifiedAndExplainedAsAllowed) {

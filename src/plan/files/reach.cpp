@@ -84,6 +84,10 @@ std::vector<Access> all_but_proc(const std::vector<Mount>& mounts) {
 
 }  // namespace
 
+std::span<const char* const> open_in_outer_proc() {
+  return kOpenInOuterProc;
+}
+
 bool shows_outer_proc(const std::vector<Mount>& mounts) {
   return std::ranges::find(mounts, MountKind::outer_proc, &Mount::kind) != mounts.end();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "plan/access.hpp"
@@ -12,6 +13,9 @@ namespace sbx::plan {
 /// of the root but that, and the files of it that tell nothing of others. Steps that cover or fix a
 /// part of an earlier one add nothing.
 [[nodiscard]] std::vector<Access> reached_through(const std::vector<Mount>& mounts);
+
+/// The files of the caller's /proc that tell of the machine and not of its processes.
+[[nodiscard]] std::span<const char* const> open_in_outer_proc();
 
 /// True if /proc is the caller's.
 [[nodiscard]] bool shows_outer_proc(const std::vector<Mount>& mounts);

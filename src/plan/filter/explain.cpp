@@ -131,6 +131,7 @@ class Teller {
       case Cause::polled_writes:
       case Cause::unseen_mode:
       case Cause::outer_proc:
+      case Cause::outside:
         return name;
     }
     return {};
@@ -190,6 +191,8 @@ class Teller {
         return "a live grant has no FIFOs, sockets and devices";
       case Cause::whiteout:
         return "a live grant has no devices";
+      case Cause::outside:
+        return "isolation = \"landlock\": the program is in the machine's own namespaces";
       case Cause::outer_proc:
         return "/proc is the caller's here, and a watch on it tells what other processes do";
       case Cause::admitted:
@@ -263,6 +266,7 @@ class Teller {
       case Cause::special_file:
       case Cause::whiteout:
       case Cause::outer_proc:
+      case Cause::outside:
         return double_quoted(call_.name) + " is left out";
     }
     return {};
@@ -315,6 +319,8 @@ class Teller {
       case Cause::affinity_budget:
       case Cause::outer_proc:
         return {};
+      case Cause::outside:
+        return "isolation = \"namespaces\"";
     }
     return {};
   }
@@ -383,6 +389,7 @@ class Teller {
       case Cause::affinity_budget:
       case Cause::polled_memory:
       case Cause::outer_proc:
+      case Cause::outside:
         return text_of(call_.group).risk;
     }
     return {};

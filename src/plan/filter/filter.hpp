@@ -36,6 +36,10 @@ struct FilterContext {
   /// /proc is the caller's, behind Landlock, which restricts no watches (inotify, fanotify): each
   /// of their calls fails with ENOSYS without a denial, whatever the policy allows.
   bool shows_outer_proc = false;
+  /// The program is in the machine's own namespaces: what reaches through them is refused, whatever
+  /// the policy allows (outside.hpp).
+  bool outside_namespaces = false;
+  bool internet_sockets = true;  ///< false: none can be made, whatever the policy allows
   /// Numbers of allowed calls that are notified for the record: the supervisor looks at them and
   /// lets them continue. Ignored without a listener.
   std::vector<int> noted{};

@@ -104,6 +104,12 @@ Tree::Id socket_guard(Tree& tree, const GuardRequest& request) {
     node =
         tree.branch(word_is(0, AF_UNIX), tree.leaf(deny(EAFNOSUPPORT, Cause::socket_unix)), node);
   }
+  // In the machine's own network even loopback leads to other programs.
+  if (!request.context.internet_sockets) node = tree.leaf(deny(EAFNOSUPPORT, Cause::outside));
+  // Every C library asks for the name service's socket first, and goes on without.
+  if (request.context.outside_namespaces)
+    node = tree.branch(word_is(0, AF_UNIX), tree.leaf(refuse_quietly(EAFNOSUPPORT, Cause::outside)),
+                       node);
   return node;
 }
 
@@ -133,7 +139,14 @@ Tree::Id ioctl_guard(Tree& tree, const GuardRequest& request) {
 
 Tree::Id prctl_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
-  if (vouched(request, 0) || request.by_name) return admitted;
+  // The files of a non-dumpable process in /proc belong to root, so sbx can't read all of them.
+  const Condition off{.argument = 1, .bits = 64, .value = 0};
+  const auto stays_dumpable = [&](Tree::Id others, Cause cause) {
+    const Tree::Id dumpable = tree.branch(off, tree.leaf(deny(EPERM, cause)), admitted);
+    return tree.branch(word_is(0, PR_SET_DUMPABLE), dumpable, others);
+  };
+  if (vouched(request, 0) || request.by_name)
+    return request.context.outside_namespaces ? stays_dumpable(admitted, Cause::outside) : admitted;
   // PR_SET_MM forges /proc/self/exe and cmdline. A core-scheduling cookie forces the sibling CPU
   // idle, which no budget counts. The memory-error policy belongs to the administrator.
   const Tree::Id unknown = tree.leaf(refuse_quietly(EINVAL, Cause::quiet_table));
@@ -146,11 +159,8 @@ Tree::Id prctl_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id others =
       tree.any({word_is(0, PR_SET_MM), word_is(0, kPrSchedCore), word_is(0, PR_MCE_KILL)},
                tree.leaf(deny(EPERM, Cause::prctl_option)), known);
-  if (!request.context.writes_are_polled) return others;
-  // A non-dumpable process's /proc/PID/io belongs to the host's root, so sbx can't read it.
-  const Condition off{.argument = 1, .bits = 64, .value = 0};
-  const Tree::Id dumpable = tree.branch(off, tree.leaf(deny(EPERM, Cause::unreadable)), admitted);
-  return tree.branch(word_is(0, PR_SET_DUMPABLE), dumpable, others);
+  if (request.context.outside_namespaces) return stays_dumpable(others, Cause::outside);
+  return request.context.writes_are_polled ? stays_dumpable(others, Cause::unreadable) : others;
 }
 
 // prlimit64(pid, resource, new, old): lowering RLIMIT_CPU kills another process, PID 1 included,
@@ -180,6 +190,15 @@ Tree::Id seccomp_guard(Tree& tree, const GuardRequest& request) {
 
 Tree::Id socketpair_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
+  // An end of a pair of another type sends to any address that it names (unix_dgram_sendmsg); RAW
+  // is DGRAM.
+  if (request.context.outside_namespaces) {
+    const Tree::Id connected =
+        tree.any({word_masked(1, 0xf, SOCK_STREAM), word_masked(1, 0xf, SOCK_SEQPACKET)}, admitted,
+                 tree.leaf(deny(EPROTONOSUPPORT, Cause::outside)));
+    return tree.branch(word_is(0, AF_UNIX), connected,
+                       tree.leaf(deny(EAFNOSUPPORT, Cause::socketpair_family)));
+  }
   if (vouched(request, 0) || request.by_name) return admitted;
   return tree.branch(word_is(0, AF_UNIX), admitted,
                      tree.leaf(deny(EAFNOSUPPORT, Cause::socketpair_family)));

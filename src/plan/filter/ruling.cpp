@@ -9,6 +9,7 @@
 #include "base/letters.hpp"
 #include "plan/filter/assembler.hpp"
 #include "plan/filter/guards.hpp"
+#include "plan/filter/outside.hpp"
 #include "plan/filter/symbols.hpp"
 
 namespace sbx::plan {
@@ -364,9 +365,20 @@ Ruling::Standpoint Ruling::standpoint(const Call& call) const {
     standpoint.spawn_refusal = {
         .kind = Action::Kind::deny, .error = EPERM, .cause = Cause::new_process};
   }
+  if (context_.outside_namespaces) {
+    if (const auto refusal = refused_outside(call)) {
+      standpoint.action = *refusal;
+      standpoint.final = true;
+      return standpoint;
+    }
+  }
   apply_allow(standpoint, call);
   apply_deny(standpoint, call);
   return standpoint;
+}
+
+std::optional<unsigned> Ruling::own_process(const Call& call) const {
+  return context_.outside_namespaces ? own_process_argument(call) : std::nullopt;
 }
 
 Ruling::Verdict Ruling::verdict(const Call& call) const {
@@ -374,8 +386,8 @@ Ruling::Verdict Ruling::verdict(const Call& call) const {
   if (view.final) return {.action = view.action};
   const bool ruled =
       std::ranges::any_of(rules_, [&](const Rule& rule) { return rule.number == call.number; });
-  const bool guarded =
-      may_refuse(call.decision.guard, context_) && view.action.kind == Action::Kind::allow;
+  const bool guarded = (may_refuse(call.decision.guard, context_) || own_process(call)) &&
+                       view.action.kind == Action::Kind::allow;
   return {.conditional = ruled || guarded, .action = view.action};
 }
 
@@ -443,6 +455,12 @@ Tree::Id Ruling::tree(Tree& tree, const Call& call) const {
     const Tree::Id refusal = tree.leaf(
         {.kind = Action::Kind::deny, .error = EPERM, .cause = Cause::rule, .index = rule.index});
     node = walk.match(rule, refusal, node);
+  }
+  if (const auto argument = own_process(call)) {
+    const Condition own{.argument = static_cast<std::uint8_t>(*argument), .bits = 32, .value = 0};
+    node = tree.branch(
+        own, node,
+        tree.leaf({.kind = Action::Kind::deny, .error = EPERM, .cause = Cause::outside}));
   }
   return node;
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,8 @@ class Ruling {
   /// made.
   [[nodiscard]] bool restricts(std::string_view name) const;
   [[nodiscard]] Standpoint standpoint(const Call& call) const;
+  /// Where the program is in the machine's own namespaces: own_process_argument().
+  [[nodiscard]] std::optional<unsigned> own_process(const Call& call) const;
   void apply_allow(Standpoint& standpoint, const Call& call) const;
   void apply_deny(Standpoint& standpoint, const Call& call) const;
 

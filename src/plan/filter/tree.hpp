@@ -40,6 +40,7 @@ enum class Cause : std::uint8_t {
   special_file,  ///< mknod
   whiteout,      ///< renameat2
   outer_proc,    ///< inotify, fanotify
+  outside,       ///< the program is in the machine's own namespaces
 };
 inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
 

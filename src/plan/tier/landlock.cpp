@@ -1,0 +1,536 @@
+#include "plan/tier/landlock.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/private_disk.hpp"
+#include "base/random.hpp"
+#include "plan/enforcement.hpp"
+#include "plan/files/disk.hpp"
+#include "plan/files/inputs.hpp"
+#include "plan/files/inside.hpp"
+#include "plan/files/path_text.hpp"
+#include "plan/files/reach.hpp"
+#include "plan/filter/outside.hpp"
+#include "plan/tier/namespaces.hpp"
+
+namespace sbx::plan {
+namespace {
+
+/// ABI 3: before it a file that may only be read can be emptied (truncate(2), O_TRUNC).
+constexpr int kLeastLandlock = 3;
+/// Rules around hidden names.
+constexpr std::size_t kMostRules = 1000;
+constexpr Rights kToRead{.execute = false};
+
+/// Shown as the machine has them, beside those of etc_steps(): programs look up names there.
+constexpr const char* kEtcAsItIs[] = {"/etc/passwd", "/etc/group", "/etc/hosts",
+                                      "/etc/nsswitch.conf"};
+constexpr const char* kResolverFile = "/etc/resolv.conf";
+constexpr const char* kCpus = "/sys/devices/system/cpu";
+
+std::unexpected<Error> needs_namespaces(const std::string& what, const Origin& origin,
+                                        std::string hint) {
+  return fail({.kind = ErrorKind::policy,
+               .code = "needs-namespaces",
+               .message = what + " can't be kept without namespaces (isolation = \"landlock\")",
+               .origin = origin.file.empty() ? std::nullopt : std::optional(origin),
+               .hint = std::move(hint)});
+}
+
+constexpr const char* kCure = "isolation = \"namespaces\", where the machine gives them";
+constexpr const char* kOverlay = "--workspace DIR:overlay, and --apply for what is to stay";
+
+std::unexpected<Error> not_on_this_machine(std::string message, std::string hint) {
+  return fail({.kind = ErrorKind::host,
+               .code = "no-landlock-tier",
+               .message = std::move(message),
+               .hint = std::move(hint)});
+}
+
+Status check_machine(const host::Host& host) {
+  if (host.landlock_abi < kLeastLandlock)
+    return not_on_this_machine(
+        host.landlock_abi == 0
+            ? "isolation = \"landlock\": there is no Landlock here, or a system-call filter "
+              "refuses its calls (Docker before 20.10.18)"
+            : fmt::format("isolation = \"landlock\": this kernel's Landlock has ABI {}, and {} is "
+                          "needed",
+                          host.landlock_abi, kLeastLandlock),
+        "a kernel of Linux 6.2 or later, with landlock among the names of lsm=");
+  if (!host.changes_ids)
+    return not_on_this_machine(
+        "isolation = \"landlock\": sbx needs root's rights here, to give the program a uid of its "
+        "own: CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_SETGID, CAP_SETUID and CAP_SETPCAP",
+        "run sbx as root of the container, with the capabilities that Docker and podman leave by "
+        "default");
+  return {};
+}
+
+Status check_asked(const RunRequest& request) {
+  if (request.hold)
+    return needs_namespaces("a sandbox that stays, for the calls of a session,", {},
+                            "sbx run runs one command without them");
+  if (request.interactive)
+    return needs_namespaces("a terminal of the sandbox's own (-i)", {}, "leave out -i");
+  if (request.explain) return needs_namespaces("what --explain reports", {}, "leave out --explain");
+  return {};
+}
+
+Status check_policy(const policy::Policy& policy) {
+  const policy::Filesystem& files = policy.filesystem;
+  if (files.system.value != "host")
+    return needs_namespaces("filesystem.system = \"" + files.system.value + "\"",
+                            files.system.origin, "filesystem.system = \"host\"");
+  if (!files.landlock.value)
+    return needs_namespaces("filesystem.landlock = false", files.landlock.origin,
+                            "filesystem.landlock = true");
+  if (!files.write.empty())
+    return needs_namespaces("the grant of '" + files.write.front().value.source + "' for writing",
+                            files.write.front().origin, kOverlay);
+  if (files.workspace.mode.value == policy::WorkspaceMode::read_write)
+    return needs_namespaces("a workspace that is changed in place", files.workspace.mode.origin,
+                            kOverlay);
+  if (!files.sockets.empty())
+    return needs_namespaces("the grant of the socket '" + files.sockets.front().value + "'",
+                            files.sockets.front().origin, kCure);
+  if (policy.network.mode.value == policy::NetworkMode::allow_list)
+    return needs_namespaces("network.mode = \"allow-list\"", policy.network.mode.origin,
+                            "network.mode = \"none\" (--net none), or \"host\"");
+  if (!policy.network.publish.empty())
+    return needs_namespaces("network.publish", policy.network.publish.front().origin, kCure);
+  return {};
+}
+
+/// Where a path of the sandbox's own view lies on the machine.
+class Relocations {
+ public:
+  void add(std::string from, std::string to) { all_.emplace_back(std::move(from), std::move(to)); }
+  /// The deepest one decides.
+  [[nodiscard]] std::string of(const std::string& path) const {
+    const std::pair<std::string, std::string>* best = nullptr;
+    for (const auto& each : all_)
+      if (is_within(path, each.first) &&
+          (best == nullptr || each.first.size() >= best->first.size()))
+        best = &each;
+    if (best == nullptr) return path;
+    return best->second + std::string(below(path, best->first));
+  }
+  /// The value of a variable: such a path, or a list of them as in PATH. Any other as it is.
+  [[nodiscard]] std::string in_list(const std::string& value) const {
+    std::string text;
+    std::string_view rest = value;
+    for (;;) {
+      const std::size_t end = rest.find(':');
+      const std::string part(rest.substr(0, end));
+      text += part.starts_with('/') ? of(part) : part;
+      if (end == std::string_view::npos) return text;
+      text += ':';
+      rest.remove_prefix(end + 1);
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> all_;
+};
+
+bool is_private(const Mount& step) {
+  return step.kind() == MountKind::copy ||
+         (step.kind() == MountKind::scratch && step.source() != private_disk::kShm);
+}
+
+/// Below the private directory's files.
+std::string place_of(const Mount& step) {
+  if (const auto* copy = step.as<mount::Copy>()) return place_on_disk(*copy) + private_disk::kUpper;
+  return step.source();
+}
+
+/// A file that lies in no private place of the sandbox's own view.
+bool is_given(const std::vector<Mount>& mounts, const Mount& file) {
+  return std::ranges::none_of(mounts, [&](const Mount& each) {
+    return is_private(each) && is_within(file.target, each.target);
+  });
+}
+
+std::string given_place(std::size_t number, const Mount& file) {
+  return fmt::format("given/{}/{}", number, base_name(file.target));
+}
+
+/// Turns a plan of mounts into one of rules.
+class ToRules {
+ public:
+  ToRules(const policy::Policy& policy, const host::Host& host, Plan& plan)
+      : policy_(policy), host_(host), plan_(plan) {}
+
+  Status run();
+
+ private:
+  Status make_copies();
+  void find_hidden();
+  Status take(Mount step);
+  Status take_bind(Mount step);
+  void take_private(Mount step);
+  Status take_by_content(Mount step);
+  void take_etc();
+  void link(const Mount& step);
+  Status add_around(const std::string& directory, const Mount& step);
+  void relocate();
+  void allow(std::string path, const Rights& rights, bool is_directory, const Origin& origin = {}) {
+    plan_.access.push_back({.path = std::move(path),
+                            .rights = rights,
+                            .is_directory = is_directory,
+                            .origin = origin});
+  }
+  [[nodiscard]] std::string files() const { return plan_.private_directory + "/" + kPrivateFiles; }
+  [[nodiscard]] bool holds_hidden(const std::string& path) const {
+    return std::ranges::any_of(hidden_,
+                               [&](const std::string& name) { return is_within(name, path); });
+  }
+  [[nodiscard]] bool is_hidden(const std::string& path) const {
+    return std::ranges::any_of(hidden_,
+                               [&](const std::string& name) { return is_within(path, name); });
+  }
+  [[nodiscard]] bool is_reached_by_others(const std::string& path) const;
+
+  const policy::Policy& policy_;
+  const host::Host& host_;
+  Plan& plan_;
+  Relocations places_;
+  std::vector<std::string> hidden_;  ///< paths of the machine
+  std::vector<Mount> kept_;
+  std::size_t given_ = 0;  ///< files handed in by content
+  bool has_hidden_names_ = false;
+};
+
+/// Its uid has no other rights than those of everybody.
+bool ToRules::is_reached_by_others(const std::string& path) const {
+  const auto last = host_.files->look(path);
+  if (!last || !others_may_use(*last)) return false;
+  for (std::string place = parent_of(path);; place = parent_of(place)) {
+    const auto facts = host_.files->look(place);
+    if (!facts || (facts->mode & 01U) == 0) return false;
+    if (place == "/") return true;
+  }
+}
+
+/// What was hidden by mounts is given no rule instead.
+void ToRules::find_hidden() {
+  for (const Mount& step : plan_.mounts) {
+    if (const mount::Layered* layered = step.layered()) {
+      if (!step.read_only()) continue;  // the copy leaves them out
+      for (const Veil& veil : layered->veils)
+        if (veil.kind != VeilKind::directory)
+          hidden_.push_back(joined(layered->source.path, veil.path));
+      continue;
+    }
+    const bool is_mask = step.kind() == MountKind::mask_file ||
+                         step.kind() == MountKind::mask_directory ||
+                         step.kind() == MountKind::content;
+    if (is_mask && !is_within(step.target, "/proc")) hidden_.push_back(step.target);
+  }
+}
+
+/// What the program may change is a copy, at most half of the private disk.
+Status ToRules::make_copies() {
+  const Mount* first = nullptr;
+  for (Mount& step : plan_.mounts) {
+    if (step.kind() == MountKind::overlay && !step.read_only()) become_copy(step);
+    if (step.kind() != MountKind::copy) continue;
+    if (first != nullptr && is_within(step.target, first->target))
+      return needs_namespaces("the mount '" + step.target + "' in the workspace", step.origin,
+                              "name a directory without mounts below it");
+    if (first == nullptr) first = &step;
+    const std::uint64_t most = policy_.limits.disk.value.count / 2;
+    const mount::Copy& copy = *step.as<mount::Copy>();
+    if (copy.bytes > most)
+      return fail({.kind = ErrorKind::policy,
+                   .code = "workspace-too-large",
+                   .message = "'" + copy.source.path +
+                              "' must be copied (without namespaces there are no overlays) and "
+                              "holds " +
+                              describe(Bytes{copy.bytes}) + ", more than half of limits.disk = " +
+                              describe(policy_.limits.disk.value),
+                   .origin = step.origin,
+                   .hint = "raise it (--disk), or name a smaller directory"});
+  }
+  return {};
+}
+
+Status ToRules::run() {
+  plan_.private_directory = std::string(kPrivatePlaces) + "/" + kPrivateName + random_hex();
+  plan_.identity.own_uids = true;
+  plan_.disk_in_directory = true;
+  plan_.access.clear();
+  std::erase_if(plan_.degraded, [](const Degraded& entry) {
+    return entry.promise == Promise::workspace_mode || entry.promise == Promise::hidden_files;
+  });
+  SBX_TRY(make_copies());
+  find_hidden();
+  // Private places first: what is granted may have to be linked into them.
+  std::vector<Mount> rest;
+  for (Mount& step : std::exchange(plan_.mounts, {})) {
+    if (is_private(step))
+      take_private(std::move(step));
+    else
+      rest.push_back(std::move(step));
+  }
+  for (Mount& step : rest) SBX_TRY(take(std::move(step)));
+  take_etc();
+  for (const char* const path : open_in_outer_proc()) allow(path, kToRead, false);
+  allow(kCpus, kToRead, true);
+  plan_.mounts = std::move(kept_);
+  relocate();
+  if (has_hidden_names_)
+    plan_.degraded.push_back({.promise = Promise::hidden_files,
+                              .why = "Landlock's rules only add rights",
+                              .instead = "the names of what is hidden can be seen, its contents "
+                                         "can't"});
+  return {};
+}
+
+void ToRules::take_private(Mount step) {
+  std::string place = files() + "/" + place_of(step);
+  allow(place, step.rights, true, step.origin);
+  places_.add(step.target, std::move(place));
+  kept_.push_back(std::move(step));
+}
+
+Status ToRules::take(Mount step) {
+  switch (step.kind()) {
+    case MountKind::overlay: {  // read-only
+      HostSource source = std::move(*step.host_source());
+      step.payload = mount::Bind{.source = std::move(source), .recursive = true};
+      return take_bind(std::move(step));
+    }
+    case MountKind::bind:
+      return take_bind(std::move(step));
+    case MountKind::device:
+      allow(step.source(), step.rights, false);
+      kept_.push_back(std::move(step));
+      return {};
+    case MountKind::file: {
+      if (!is_given(kept_, step))
+        kept_.push_back(std::move(step));
+      else if (is_within(step.target, "/etc") || is_within(step.target, "/var"))
+        // Small files of the machine that other sandboxes get as copies: etc_steps().
+        if (!step.as<mount::File>()->content.empty() && is_reached_by_others(step.target) &&
+            host_.files->canonical(step.target).value_or("") == step.target &&
+            step.target != "/etc/hostname" && step.target != "/etc/machine-id" &&
+            step.target != kResolverFile)
+          allow(step.target, kToRead, false);
+      return {};
+    }
+    case MountKind::directory:
+      if (!is_given(kept_, step)) kept_.push_back(std::move(step));
+      return {};
+    case MountKind::scratch:
+    case MountKind::copy:
+    case MountKind::symlink:
+    case MountKind::devpts:
+    case MountKind::proc:
+    case MountKind::outer_proc:
+    case MountKind::mask_file:
+    case MountKind::mask_directory:
+    case MountKind::read_only:
+    case MountKind::pinned:
+    case MountKind::content:
+      return {};
+  }
+  return {};
+}
+
+/// A file or directory of the machine, under its own path.
+Status ToRules::take_bind(Mount step) {
+  const HostSource& source = *step.host_source();
+  const bool is_granted = !step.origin.file.empty();
+  if (!step.read_only())
+    return needs_namespaces("the grant of '" + source.path + "' for writing", step.origin,
+                            kOverlay);
+  if (is_granted && step.target != source.path &&
+      host_.files->canonical(step.target).value_or("") != source.path)
+    return needs_namespaces("'" + source.path + "' under the other name '" + step.target + "'",
+                            step.origin, "name the path alone: it is shown where it is");
+  if (!is_reached_by_others(source.path)) {
+    if (!source.is_directory) return take_by_content(std::move(step));
+    if (!is_granted) return {};
+    return needs_namespaces(
+        "the grant of '" + source.path + "', which others than its owner can't read or reach,",
+        step.origin, "--workspace DIR:overlay copies it; or keep it outside of root's home");
+  }
+  link(step);
+  places_.add(step.target, step.target);
+  if (source.is_directory && holds_hidden(source.path)) {
+    SBX_TRY(add_around(source.path, step));
+  } else if (!is_hidden(source.path)) {
+    allow(source.path, step.rights, source.is_directory, step.origin);
+  }
+  kept_.push_back(std::move(step));
+  return {};
+}
+
+/// A relative name in a private place leads to what is granted there. A copy has it already.
+void ToRules::link(const Mount& step) {
+  const bool is_copied = std::ranges::any_of(kept_, [&](const Mount& each) {
+    return each.kind() == MountKind::copy && is_within(step.target, each.target);
+  });
+  if (is_copied || is_given(kept_, step)) return;
+  Mount link = symlink_step(step.host_source()->path, step.target);
+  link.origin = step.origin;
+  kept_.push_back(std::move(link));
+}
+
+/// Only its owner can read it, or reach it: a copy is handed in.
+Status ToRules::take_by_content(Mount step) {
+  const HostSource& source = *step.host_source();
+  auto content = host_.files->read_head(source.path, kMostInputBytes + 1);
+  if (!content || content->size() > kMostInputBytes)
+    return needs_namespaces(
+        "the grant of '" + source.path + "', which others than its owner can't read or reach,",
+        step.origin, "a file of up to 64 MiB is copied in");
+  const auto facts = host_.files->look(source.path);
+  const mode_t mode = facts && (facts->mode & 0111U) != 0 ? 0555 : 0444;
+  Mount file = file_step(std::move(*content), step.target, mode);
+  file.as<mount::File>()->copied_from = source.path;
+  file.origin = step.origin;
+  if (is_given(kept_, file)) {
+    std::string place = files() + "/" + given_place(given_++, file);
+    allow(place, Rights{}, false, step.origin);
+    places_.add(step.target, std::move(place));
+  }
+  kept_.push_back(std::move(file));
+  return {};
+}
+
+/// Rules for each name on the way to what is hidden, but for that.
+Status ToRules::add_around(const std::string& top, const Mount& step) {
+  has_hidden_names_ = true;
+  std::vector<std::string> waiting{top};
+  while (!waiting.empty()) {
+    const std::string directory = std::move(waiting.back());
+    waiting.pop_back();
+    plan_.access.push_back({.path = directory,
+                            .rights = step.rights,
+                            .is_directory = true,
+                            .lists_only = true,
+                            .origin = step.origin});
+    const auto entries = SBX_TRY(host_.files->list(directory));
+    for (const host::Entry& entry : entries) {
+      const std::string path = joined(directory, entry.name);
+      const bool is_directory = entry.type == host::FileType::directory;
+      if ((!is_directory && entry.type != host::FileType::regular) || is_hidden(path)) continue;
+      if (is_directory && holds_hidden(path))
+        waiting.push_back(path);
+      else if (is_reached_by_others(path))
+        allow(path, step.rights, is_directory, step.origin);
+    }
+    if (plan_.access.size() > kMostRules)
+      return needs_namespaces("what filesystem.deny hides in '" + top + "', beside so many names,",
+                              step.origin,
+                              "--workspace DIR:overlay copies it without them; or name the parts");
+  }
+  return {};
+}
+
+void ToRules::take_etc() {
+  const auto take = [&](const char* path) {
+    const auto real = host_.files->canonical(path);
+    if (real && is_reached_by_others(*real)) allow(*real, kToRead, false);
+  };
+  for (const char* const path : kEtcAsItIs) take(path);
+  if (!plan_.network.own_namespace) take(kResolverFile);
+}
+
+/// From here on every path is one of the machine.
+void ToRules::relocate() {
+  for (std::string& word : plan_.command)
+    if (word.starts_with('/')) word = places_.of(word);
+  plan_.executable = places_.of(plan_.executable);
+  plan_.working_directory = places_.of(plan_.working_directory);
+  for (std::string& entry : plan_.environment) {
+    const std::size_t value = entry.find('=') + 1;
+    entry = entry.substr(0, value) + places_.in_list(entry.substr(value));
+  }
+  // What is not granted is refused here and not absent, and git ends at a refusal.
+  if (host_.files->look("/etc/gitconfig")) plan_.environment.emplace_back("GIT_CONFIG_NOSYSTEM=1");
+}
+
+}  // namespace
+
+Status lay_out_rules(const policy::Policy& policy, const host::Host& host,
+                     const RunRequest& request, Plan& plan) {
+  SBX_TRY(check_machine(host));
+  SBX_TRY(check_asked(request));
+  SBX_TRY(check_policy(policy));
+  SBX_TRY(lay_out_mounts(policy, host, request, plan));
+  SBX_TRY(ToRules(policy, host, plan).run());
+  plan.network.closed = plan.network.own_namespace;
+  plan.network.own_namespace = false;
+  plan.network.named = false;
+  return {};
+}
+
+std::string place_in_private(const Plan& plan, const Mount& step) {
+  const Mount* best = nullptr;
+  std::size_t given = 0;
+  bool is_before = true;
+  for (const Mount& each : plan.mounts) {
+    if (is_private(each) && is_within(step.target, each.target) &&
+        (best == nullptr || each.target.size() >= best->target.size()))
+      best = &each;
+    is_before = is_before && &each != &step;
+    const auto* file = each.as<mount::File>();
+    if (is_before && file != nullptr && is_given(plan.mounts, each)) ++given;
+  }
+  if (best != nullptr) return place_of(*best) + std::string(below(step.target, best->target));
+  return step.kind() == MountKind::file ? given_place(given, step) : std::string();
+}
+
+void note_landlock(const host::Host& host, Plan& plan) {
+  constexpr const char* kWhy = "no namespaces here";
+  const auto note = [&](Promise promise, std::string instead) {
+    plan.degraded.push_back({.promise = promise, .why = kWhy, .instead = std::move(instead)});
+  };
+  note(Promise::isolation, "Landlock and a uid of its own, in the machine's own namespaces");
+  note(Promise::names,
+       "whether a path exists, its size, times, owner and link target, and which processes exist, "
+       "can be seen where permissions allow; contents, lists, arguments and environments can't");
+  if (std::ranges::any_of(plan.mounts,
+                          [](const Mount& step) { return step.kind() == MountKind::copy; }))
+    note(Promise::workspace_mode, "the program works on a copy in '" + plan.private_directory +
+                                      "', made when the run began, and sees that path");
+  note(Promise::own_tmp,
+       "TMPDIR and HOME are in '" + plan.private_directory + "'; /tmp itself is refused");
+  if (plan.network.closed)
+    note(Promise::network_mode, "no internet socket can be made, loopback included");
+  note(Promise::own_ipc,
+       "unix sockets other than connected pairs, System V IPC, message queues, /dev/shm and "
+       "inotify are refused");
+  note(Promise::own_proc,
+       "a few files of the machine's /proc can be read and the numbers of its processes probed; "
+       "ps, top and /proc/self don't work");
+  note(Promise::host_name, "the program sees the machine's host name");
+  note(Promise::disk,
+       "it is measured while the program runs, so that it can be over for a moment; files without "
+       "a name are not counted");
+  note(Promise::own_end,
+       "if sbx and its keeper are killed by someone else at the same moment, processes may stay");
+  if (const auto calls = allowed_in_vain(plan.filter.syscalls); !calls.empty())
+    note(Promise::allowed_calls, fmt::format("refused all the same: {}", fmt::join(calls, ", ")));
+  if (host.landlock_abi < kLandlockScopes)
+    plan.degraded.push_back(
+        {.promise = Promise::landlock,
+         .why = fmt::format("this kernel's Landlock has no scopes (ABI {}, they came with {})",
+                            host.landlock_abi, kLandlockScopes),
+         .instead = "signals are kept in by the uid alone"});
+  note_memory(plan);
+  plan.weaker_isolation =
+      "weaker isolation (landlock, own uid): names of the machine's files and processes are "
+      "visible; sbx doctor lists the rest";
+  plan.notes.push_back(plan.weaker_isolation);
+}
+
+}  // namespace sbx::plan
