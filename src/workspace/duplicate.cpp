@@ -1,7 +1,6 @@
 #include "workspace/duplicate.hpp"
 
 #include <fcntl.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -16,32 +15,12 @@
 #include "base/private_disk.hpp"
 #include "base/sys.hpp"
 #include "plan/files/disk.hpp"
+#include "workspace/made_for.hpp"
 #include "workspace/put.hpp"
 #include "workspace/tree.hpp"
 
 namespace sbx::workspace {
 namespace {
-
-/// What is made meanwhile belongs to the sandbox. For root: its own uid has no id in the sandbox,
-/// and making a file there is EOVERFLOW. The rights of root over files come back with it,
-/// setfsuid(2).
-class MadeFor {
- public:
-  MadeFor(uid_t uid, gid_t gid) {
-    gid_ = static_cast<gid_t>(::setfsgid(gid));
-    uid_ = static_cast<uid_t>(::setfsuid(uid));
-  }
-  MadeFor(const MadeFor&) = delete;
-  MadeFor& operator=(const MadeFor&) = delete;
-  ~MadeFor() {
-    ::setfsuid(uid_);
-    ::setfsgid(gid_);
-  }
-
- private:
-  uid_t uid_ = 0;
-  gid_t gid_ = 0;
-};
 
 std::unexpected<Error> not_copied(const std::string& source) {
   const int error = errno;
