@@ -86,7 +86,7 @@ std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> HeldSandbox::start
 
 /// As a run's, run.cpp: acquire, then spawn.
 Status HeldSandbox::build(ArgumentArea arguments) {
-  identity_ = SBX_TRY(spawn::acquire_identity(host_));
+  identity_ = SBX_TRY(spawn::acquire_identity(plan_.identity, host_));
   if (group_ != nullptr) {
     SBX_TRY(group_->hold());
     SBX_TRY(group_->limit(with_inits(plan_.budgets, plan_.calls)));

@@ -1,10 +1,13 @@
 #include "run/own_disk.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/sys.hpp"
 #include "run/settings.hpp"
+#include "workspace/private_places.hpp"
 #include "workspace/tree.hpp"
 
 namespace sbx::run {
@@ -35,6 +38,7 @@ timespec later_stamp() {
 
 Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
                         const std::string& state) {
+  if (!plan.private_directory.empty()) return prepare_private(plan, identity);
   if (has_writable(plan, plan::MountKind::copy))
     disk_.fill = [&](int scratch) {
       const auto done = workspace::fill_copies(plan, scratch, identity.uid_on_host,
@@ -60,6 +64,20 @@ Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& ide
   place_ = {directory_->path(), directory_->device(), directory_->inode()};
   disk_.directory = &place_;
   disk_.cloned = [this](pid_t pid) { directory_->note_init(pid); };
+  return {};
+}
+
+/// Before the sandbox exists: the machine's root makes it, for a program that is not there yet.
+Status OwnDisk::prepare_private(const plan::Plan& plan, const spawn::MappedIdentity& identity) {
+  const uid_t uid = identity.uid_on_host;
+  const gid_t gid = identity.gid_on_host;
+  directory_ = std::make_unique<workspace::DiskDirectory>(
+      SBX_TRY(workspace::DiskDirectory::make_private(plan.private_directory, uid, gid)));
+  files_ = SBX_TRY(sys::open_at(AT_FDCWD, directory_->path(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  SBX_TRY(workspace::make_private_places(plan, files_.get(), uid, gid));
+  if (!has_writable(plan, plan::MountKind::copy)) return {};
+  SBX_TRY(workspace::fill_copies(plan, files_.get(), uid, gid, copied_, left_));
+  filled_ = later_stamp();
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sbx/outcome.hpp>
@@ -22,6 +23,8 @@ class OwnDisk {
   [[nodiscard]] Status prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
                                const std::string& state);
   [[nodiscard]] const spawn::Disk& disk() const { return disk_; }
+  /// Gives the files of a private directory to the supervisor; invalid where there is none.
+  [[nodiscard]] UniqueFd take_files() { return std::move(files_); }
   /// What could not be copied.
   void tell(std::vector<Degraded>& degraded) const;
   /// Tells `copy` what was copied into its layers, and when the copies were complete.
@@ -30,6 +33,9 @@ class OwnDisk {
   void hand_to(workspace::Copy& copy);
 
  private:
+  Status prepare_private(const plan::Plan& plan, const spawn::MappedIdentity& identity);
+
+  UniqueFd files_;
   std::unique_ptr<workspace::DiskDirectory> directory_;
   spawn::DiskPlace place_;
   spawn::Disk disk_;

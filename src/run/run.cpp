@@ -106,7 +106,7 @@ std::int64_t coarse_clock_nanoseconds() {
 
 Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Options& options,
                         Stamps& stamps) {
-  const spawn::MappedIdentity identity = SBX_TRY(spawn::acquire_identity(host));
+  const spawn::MappedIdentity identity = SBX_TRY(spawn::acquire_identity(plan.identity, host));
   const uid_t owner = identity.changes_ids ? identity.uid_on_host : static_cast<uid_t>(-1);
   supervise::StreamPair streams = SBX_TRY(supervise::make_streams(
       stdin_from(plan.stdin_mode), plan.stdin_file, output_form(plan, options.capture), owner));
@@ -127,6 +127,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
                                     std::move(streams.child_err)};
   supervise::EntryMeter entries(live_directories(plan));
   auto growth = SBX_TRY(supervise::GrowthMeter::make(plan.live_in_memory, plan.live_on_overlay));
+  if (identity.keeper != 0) SBX_TRY(supervise::UidTree::make_reaper());
   auto spawned = spawn::spawn({.plan = plan,
                                .host = host,
                                .identity = identity,
@@ -137,6 +138,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
                                .placement = placement_in(options.group),
                                .stamp = [&](const char* stage) { stamps.add(stage); }});
   if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan, options.group));
+  if (UniqueFd files = disk.take_files(); files.valid()) spawned->scratch = std::move(files);
   const spawn::Sandbox sandbox = std::move(*spawned);
 
   Sought sought(plan, host);
@@ -148,9 +150,9 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
   std::optional<Announcement> announcement;  // created after the clone: not inherited
   if (!options.id.empty()) list_in(settings, announcement.emplace(options.id, options.policy));
-  supervise::Tree tree(handles_of(sandbox, options.group));
+  const auto tree = tree_of(sandbox, identity, options.group);
   Outcome outcome = SBX_TRY(
-      supervise::supervise(settings, watch(tree, sandbox, growth, entries, network),
+      supervise::supervise(settings, watch(*tree, sandbox, growth, entries, network),
                            {.streams = std::move(streams.supervisor), .events = options.events},
                            {.signals = &signals,
                             .cancel = options.cancel,
@@ -180,6 +182,7 @@ Result<Outcome> run(plan::Plan& plan, const host::Host& host, const Options& opt
   Stamps stamps(options.started_microseconds);
   stamps.add("plan");
   workspace::sweep_disk_directories(options.state_directory);
+  if (!plan.private_directory.empty()) workspace::sweep_private_directories();
   const workspace::Placeholders placeholders(plan);  // removed when nothing of the run is left
   Result<Outcome> outcome = attempt(plan, host, options, stamps);
   std::set<Retry> tried{Retry::none};

@@ -97,6 +97,17 @@ supervise::Tree::Handles handles_of(const spawn::Sandbox& sandbox, TreeCounters*
           .group = group};
 }
 
+std::unique_ptr<supervise::Tree> tree_of(const spawn::Sandbox& sandbox,
+                                         const spawn::MappedIdentity& identity,
+                                         TreeCounters* group) {
+  supervise::Tree::Handles handles = handles_of(sandbox, group);
+  if (identity.keeper == 0) return std::make_unique<supervise::Tree>(handles);
+  handles.uid = identity.uid_on_host;
+  handles.gid = identity.gid_on_host;
+  handles.keeper = identity.keeper;
+  return std::make_unique<supervise::UidTree>(handles);
+}
+
 std::vector<std::string> live_directories(const plan::Plan& plan) {
   std::vector<std::string> directories;
   for (const plan::LiveDirectory& directory : plan.live) directories.push_back(directory.source);

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "cgroup/group.hpp"
 #include "plan/plan.hpp"
 #include "spawn/spawn.hpp"
@@ -30,6 +34,10 @@ struct Telling {
 /// What its supervisor needs of a sandbox or call that runs; `group` may be null.
 [[nodiscard]] supervise::Tree::Handles handles_of(const spawn::Sandbox& sandbox,
                                                   TreeCounters* group);
+/// The processes of a run.
+[[nodiscard]] std::unique_ptr<supervise::Tree> tree_of(const spawn::Sandbox& sandbox,
+                                                       const spawn::MappedIdentity& identity,
+                                                       TreeCounters* group);
 /// Sources of the plan's live grants.
 [[nodiscard]] std::vector<std::string> live_directories(const plan::Plan& plan);
 /// If the memory budget is too small for the sandbox itself, the run ends before the command

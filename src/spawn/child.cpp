@@ -239,13 +239,14 @@ void read_comm(pid_t pid, char (&comm)[sizeof control::Report::comm]) {
 /// PID 1 ends. A program that was refused one more process may be gone before the supervisor has
 /// looked. `count` of them are reaped already.
 [[noreturn]] void end_all(const Program& program, std::int32_t count) {
-  ::kill(-1, SIGKILL);
+  signal_all(program, SIGKILL);
   control::Report report{control::FromPid1::left_behind, count};
   siginfo_t ended{};
   while (call(SYS_waitid, P_ALL, 0, &ended, WEXITED | WNOWAIT | __WALL, nullptr) == 0) {
     // A child of a process that ran may have been a zombie for long: it has its own status.
     const bool ran = ended.si_code == CLD_KILLED && ended.si_status == SIGKILL;
-    if (ran && report.running++ == 0 && !program.outer_proc) read_comm(ended.si_pid, report.comm);
+    if (ran && report.running++ == 0 && (!program.outer_proc || program.keeper != 0))
+      read_comm(ended.si_pid, report.comm);
     ++report.value;
     if (::waitpid(ended.si_pid, nullptr, __WALL) < 0) break;
   }
@@ -301,7 +302,10 @@ void reap(const Program& program, pid_t main) {
 void handle_order(const Program& program, Service& service) {
   control::Order order{};
   const ssize_t got = ::recv(program.channels.control, &order, sizeof order, MSG_DONTWAIT);
-  if (got == 0) ::_exit(125);  // the supervisor is gone
+  if (got == 0) {  // the supervisor is gone; of a PID namespace the kernel ends the rest
+    if (program.keeper != 0) signal_all(program, SIGKILL);
+    ::_exit(125);
+  }
   if (got != sizeof order) return;
   switch (order.what) {
     case control::FromSupervisor::signal_main:
@@ -316,11 +320,11 @@ void handle_order(const Program& program, Service& service) {
       reap(program, service.main);
       break;
     case control::FromSupervisor::stop_all:
-      ::kill(-1, SIGSTOP);
+      signal_all(program, SIGSTOP);
       (void)send_report(program, {control::FromPid1::stopped, 0}, nullptr, 0);
       break;
     case control::FromSupervisor::continue_all:
-      ::kill(-1, SIGCONT);
+      signal_all(program, SIGCONT);
       break;
     case control::FromSupervisor::go:
     case control::FromSupervisor::network_ready:

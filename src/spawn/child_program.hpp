@@ -116,6 +116,7 @@ struct Program {
   bool change_ids;  ///< the caller has root's privileges: become uid 1000 of the new map
   uid_t uid;
   gid_t gid;
+  uid_t keeper;       ///< of PID 1's part without a PID namespace; 0: there is one
   bool has_affinity;  ///< else as the caller's
   cpu_set_t affinity;
   bool own_network;
@@ -215,6 +216,8 @@ void lower_own_capabilities(const Program& program);
 int run_payload(void* program);
 /// The Landlock ruleset of the payload: its descriptor; -1: none is wanted.
 int make_second_wall(const Program& program);
+/// Sends a signal to every process of the sandbox but this one.
+void signal_all(const Program& program, int signal);
 /// Drops every capability from the bounding set, for this process and those that it makes. Needs
 /// CAP_SETPCAP.
 void empty_bounding_set(const Program& program);

@@ -65,6 +65,23 @@ constexpr StageFunction kBegun[] = {
     stage<raise_own_capabilities>, open_terminal, hand_over_descriptors, run_command, nullptr,
 };
 
+/// Without namespaces and mounts. No parent-death signal: the keeper has to end the others first,
+/// and sees the end of the control socket. Root's rights go before anything is done for the
+/// program; CPUs and control groups are set before that.
+constexpr StageFunction kKeeper[] = {
+    stage<drop_supervisor_ends>,
+    stage<join_groups>,
+    stage<limit_cpus>,
+    stage<wait_for_go>,
+    stage<gather_orphans>,
+    stage<become_keeper>,
+    stage<wipe_arguments>,
+    stage<refuse_dumps>,
+    hand_over_descriptors,
+    run_command,
+    nullptr,
+};
+
 /// Limits come after the privileges that would lift them; the filter, which refuses what the others
 /// need, comes last.
 constexpr StageFunction kPayload[] = {
@@ -81,6 +98,23 @@ constexpr StageFunction kPayload[] = {
     nullptr,
 };
 
+/// The change of uid comes before anything is opened by name.
+constexpr StageFunction kOwnUid[] = {
+    stage<own_session>,
+    stage<connect_streams>,
+    stage<mark_descriptors>,
+    stage<take_own_uid>,
+    stage<enter_working_directory>,
+    stage<drop_capabilities>,
+    stage<set_limits>,
+    stage<raise_second_wall>,
+    stage<reset_signals>,
+    execute_program,
+    nullptr,
+};
+/// A plan without namespaces holds no calls.
+constexpr StageFunction kNone[] = {nullptr};
+
 /// In the order of SBX_TIERS.
 constexpr StageTables kTables[] = {
     {.run = kRun.data(),
@@ -88,6 +122,7 @@ constexpr StageTables kTables[] = {
      .call = kCall,
      .begun = kBegun,
      .payload = kPayload},
+    {.run = kKeeper, .holder = kNone, .call = kNone, .begun = kNone, .payload = kOwnUid},
 };
 static_assert(sizeof kTables / sizeof *kTables == kTierCount);
 

@@ -39,6 +39,16 @@ void wait_for_copies(const Program& program);
 /// Starts the command and serves as its init: meeting points 4 and 5. Never returns.
 void run_command(Program& program);
 
+// ---- the same without namespaces (child_keeper.cpp) ----
+
+/// Takes in every process of the sandbox that loses its parent, and leaves the caller's session.
+void gather_orphans(const Program& program);
+/// Gives up root's rights, and takes the ids with which it can signal the program's processes and
+/// they can't signal it.
+void become_keeper(const Program& program);
+/// The command's process leaves the keeper's uid.
+void take_own_uid(const Program& program);
+
 // ---- the network's part that is made inside (child_network.cpp) ----
 
 /// Meeting point 2a.
@@ -79,6 +89,8 @@ void enter_working_directory(const Program& program);
 void drop_privileges(const Program& program);
 /// A call begins there.
 void enter_call_directory(const Program& program);
+/// The last part of that: the process's own, and what execve could grant.
+void drop_capabilities(const Program& program);
 void set_limits(const Program& program);
 void raise_second_wall(const Program& program);
 void reset_signals(const Program& program);

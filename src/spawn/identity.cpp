@@ -106,13 +106,13 @@ Result<UniqueFd> open_locks(const std::string& state) {
                     .message = "cannot reserve user ids: " + reasons});
 }
 
-/// True if no other run holds the base. The lock belongs to the open file, so it lasts as long as
+/// True if no other run holds the place. The lock belongs to the open file, so it lasts as long as
 /// the descriptor or a copy of it: fcntl(2), "Open file description locks".
-bool lock_base(int locks, uid_t base) {
+bool lock_byte(int locks, off_t place) {
   struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  lock.l_start = base / kRange;
+  lock.l_start = place;
   lock.l_len = 1;
   return ::fcntl(locks, F_OFD_SETLK, &lock) == 0;
 }
@@ -133,7 +133,7 @@ Result<MappedIdentity> claim_base(const std::string& state) {
     if (std::ranges::any_of(taken, [&](const IdRange& range) { return range.overlaps(base); }))
       continue;
     if (is_running(base + kInside)) continue;
-    if (!lock_base(locks.get(), base)) continue;
+    if (!lock_byte(locks.get(), static_cast<off_t>(base / kRange))) continue;
     return MappedIdentity{.changes_ids = true,
                           .base = base,
                           .uid_on_host = base + kInside,
@@ -144,6 +144,84 @@ Result<MappedIdentity> claim_base(const std::string& state) {
                     .code = "no-free-uid",
                     .message = "no block of 65,536 unused user ids was found",
                     .hint = "run sbx as an ordinary user, or free ranges in /etc/subuid"});
+}
+
+/// The ids that this user namespace has, user_namespaces(7).
+std::vector<IdRange> mapped_ids(const char* path) {
+  std::vector<IdRange> ranges;
+  const auto text = sys::read_file(path, kMuch);
+  std::string_view rest = text ? std::string_view(*text) : std::string_view();
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\n');
+    std::array<std::uint64_t, 3> fields{};
+    std::string_view line = rest.substr(0, end);
+    for (std::uint64_t& field : fields) {
+      line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+      const auto [next, error] = std::from_chars(line.data(), line.data() + line.size(), field);
+      if (error != std::errc()) break;
+      line.remove_prefix(static_cast<std::size_t>(next - line.data()));
+    }
+    if (fields[2] > 0) ranges.push_back({fields[0], fields[2]});
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  return ranges;
+}
+
+bool are_mapped(const std::vector<IdRange>& ranges, std::uint64_t first, std::uint64_t count) {
+  return std::ranges::any_of(ranges, [&](const IdRange& range) {
+    return first >= range.first && first + count <= range.first + range.count;
+  });
+}
+
+std::uint32_t random_number() {
+  std::uint32_t random = 0;
+  (void)!::getrandom(&random, sizeof random, 0);  // blocks only before the pool is ready
+  return random;
+}
+
+/// Two ids for a program and its keeper, without a user namespace: as other runs of root have them,
+/// from a block of 65,536; where this namespace has no such blocks, from what it has.
+Result<MappedIdentity> claim_own_uids(const std::string& state) {
+  constexpr std::uint64_t kFirst = 2000;      // above the ids of people
+  constexpr off_t kSingle = off_t{1} << 32U;  // locks of single ids
+  constexpr std::uint64_t kHighest = std::uint64_t{1} << 31U;
+  const std::vector<IdRange> uids = mapped_ids("/proc/self/uid_map");
+  const std::vector<IdRange> gids = mapped_ids("/proc/self/gid_map");
+  if (are_mapped(uids, 16 * std::uint64_t{kRange}, std::uint64_t{32'000} * kRange) &&
+      are_mapped(gids, 16 * std::uint64_t{kRange}, std::uint64_t{32'000} * kRange)) {
+    MappedIdentity identity = SBX_TRY(claim_base(state));
+    identity.keeper = identity.uid_on_host + 1;
+    if (!is_running(identity.keeper)) return identity;
+  }
+  UniqueFd locks = SBX_TRY(open_locks(state));
+  std::vector<IdRange> taken;
+  append_lines(taken, "/etc/subuid", 1, 2);
+  append_lines(taken, "/etc/subgid", 1, 2);
+  append_lines(taken, "/etc/passwd", 2, -1);
+  append_lines(taken, "/etc/group", 2, -1);
+  for (int attempt = 0; attempt < 64 && !uids.empty(); ++attempt) {
+    const IdRange& range = uids[random_number() % uids.size()];
+    const std::uint64_t program = range.first + 2 * (random_number() % (range.count / 2 + 1));
+    const bool is_taken = std::ranges::any_of(taken, [&](const IdRange& each) {
+      return each.first < program + 2 && program < each.first + each.count;
+    });
+    if (program < kFirst || program >= kHighest || is_taken || !are_mapped(uids, program, 2) ||
+        !are_mapped(gids, program, 1))
+      continue;
+    const auto uid = static_cast<uid_t>(program);
+    if (is_running(uid) || is_running(uid + 1)) continue;
+    if (!lock_byte(locks.get(), kSingle + static_cast<off_t>(program))) continue;
+    return MappedIdentity{.changes_ids = true,
+                          .base = 0,
+                          .uid_on_host = uid,
+                          .gid_on_host = uid,
+                          .lock = std::move(locks),
+                          .keeper = uid + 1};
+  }
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "no-free-uid",
+                    .message = "no two unused user ids were found for the program and its keeper",
+                    .hint = "give the container more ids: see /proc/self/uid_map"});
 }
 
 std::string map_line(std::uint64_t inside, std::uint64_t outside, std::uint64_t count) {
@@ -200,7 +278,8 @@ Result<UniqueFd> make_map_namespace(const std::string& uids, const std::string& 
 
 }  // namespace
 
-Result<MappedIdentity> acquire_identity(const host::Host& host) {
+Result<MappedIdentity> acquire_identity(const plan::Identity& wanted, const host::Host& host) {
+  if (wanted.own_uids) return claim_own_uids(host::state_directory(host));
   if (host.privileged) return claim_base(host::state_directory(host));
   return MappedIdentity{.uid_on_host = host.uid, .gid_on_host = host.gid};
 }

@@ -9,6 +9,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "host/host.hpp"
+#include "plan/plan.hpp"
 
 /// The sandbox's identity on the host. For an ordinary caller: the caller's own. For a caller with
 /// root's privileges: R = base + 1000, a uid that nothing else uses, so that the sandbox gets
@@ -21,10 +22,15 @@ struct MappedIdentity {
   uid_t uid_on_host = 0;
   gid_t gid_on_host = 0;
   UniqueFd lock;  ///< of the base, in a file of root's: no two runs share one
+  /// Without a user namespace the keeper has this uid, and the program has `uid_on_host`.
+  /// 0: there is no keeper.
+  uid_t keeper = 0;
 };
 
-/// Chooses and locks an identity. Errors: host (no free range of ids, no place for the locks).
-[[nodiscard]] Result<MappedIdentity> acquire_identity(const host::Host& host);
+/// Chooses and locks an identity, as the plan wants it. Errors: host (no free ids, no place for the
+/// locks).
+[[nodiscard]] Result<MappedIdentity> acquire_identity(const plan::Identity& wanted,
+                                                      const host::Host& host);
 
 /// Writes setgroups, uid_map and gid_map of a process just cloned. Errors: setup.
 [[nodiscard]] Status write_id_maps(pid_t pid, const MappedIdentity& identity,

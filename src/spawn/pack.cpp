@@ -218,6 +218,12 @@ void pack_facts(Program& program, const plan::Plan& plan, const PackRequest& req
   program.change_ids = plan.identity.privileged;
   program.uid = plan.identity.uid;
   program.gid = plan.identity.gid;
+  if (plan.identity.own_uids) {
+    SBX_ASSERT(request.identity != nullptr && request.identity->keeper != 0);
+    program.uid = request.identity->uid_on_host;
+    program.gid = request.identity->gid_on_host;
+    program.keeper = request.identity->keeper;
+  }
   pack_affinity(program, plan.affinity);
   program.own_network = plan.network.own_namespace;
   program.gateway = request.network.gateway;

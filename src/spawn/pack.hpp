@@ -6,6 +6,7 @@
 #include "plan/plan.hpp"
 #include "spawn/block.hpp"
 #include "spawn/child_program.hpp"
+#include "spawn/identity.hpp"
 #include "spawn/network.hpp"
 #include "spawn/sources.hpp"
 
@@ -24,8 +25,9 @@ struct DiskPlace {
 struct PackRequest {
   child::Role role = child::Role::run;
   const NetworkRequest& network;
-  const std::vector<Source>& sources;  ///< one per mount of the plan
-  const DiskPlace* disk = nullptr;     ///< null: a tmpfs
+  const std::vector<Source>& sources;        ///< one per mount of the plan
+  const DiskPlace* disk = nullptr;           ///< null: a tmpfs
+  const MappedIdentity* identity = nullptr;  ///< where a keeper needs its ids
   bool waits_for_copies = false;
   bool list_processes = false;
   winsize window{};

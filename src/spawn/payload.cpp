@@ -98,6 +98,10 @@ void drop_privileges(const Program& program) {
     must(program, Stage::securebits, 0,
          ::prctl(PR_SET_SECUREBITS,
                  (SECURE_ALL_BITS & ~(1UL << SECURE_KEEP_CAPS)) | SECURE_ALL_LOCKS));
+  drop_capabilities(program);
+}
+
+void drop_capabilities(const Program& program) {
   if (enter(program, Stage::capabilities)) {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     const __user_cap_data_struct none[2] = {};
@@ -134,6 +138,20 @@ void set_limits(const Program& program) {
   }
 }
 
+namespace {
+
+/// In a root of its own nobody swaps names before the program starts. In the machine's, the plan's
+/// paths have no links in them: where one has come since, a rule would open what it leads to.
+int open_for_rule(const Program& program, const char* path) {
+  if (program.keeper == 0) return ::open(path, O_PATH | O_CLOEXEC);
+  const open_how how{.flags = O_PATH | O_CLOEXEC,
+                     .mode = 0,
+                     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+  return static_cast<int>(call(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
+}
+
+}  // namespace
+
 int make_second_wall(const Program& program) {
   if (program.landlock_abi == 0 || !enter(program, Stage::landlock)) return -1;
   landlock::Ruleset attributes{};
@@ -147,7 +165,7 @@ int make_second_wall(const Program& program) {
                                  landlock::ruleset_size(program.landlock_abi), 0U)));
   for (std::size_t i = 0; i < program.landlock_rule_count; ++i) {
     const LandlockRule& rule = program.landlock_rules[i];
-    const int directory = ::open(rule.path.get(), O_PATH | O_CLOEXEC);
+    const int directory = open_for_rule(program, rule.path.get());
     if (directory < 0 && errno == ENOENT)
       continue;  // a rule grants; without its path there is nothing to grant
     must(program, Stage::landlock, i + 1, directory);

@@ -79,6 +79,14 @@ struct Clone {
   UniqueFd pidfd;
 };
 
+/// The process does nothing before it is sent off.
+bool enter_group(int group, pid_t pid) {
+  const UniqueFd processes(::openat(group, "cgroup.procs", O_WRONLY | O_CLOEXEC));
+  const std::string text = std::to_string(pid);
+  return processes.valid() &&
+         ::write(processes.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
 /// Meeting point 1. CLEAR_SIGHAND: the child has no handlers and ignores nothing that the caller
 /// ignored.
 Result<Clone> clone_child(const plan::Plan& plan, const child::Start& start, int group) {
@@ -91,8 +99,22 @@ Result<Clone> clone_child(const plan::Plan& plan, const child::Start& start, int
     arguments.flags |= CLONE_INTO_CGROUP;
     arguments.cgroup = static_cast<std::uint64_t>(group);
   }
-  const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+  long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+  // Docker's filter refuses clone3, whose flags it can't see. The older call can't reset handlers,
+  // of which sbx has none.
+  const bool is_older = pid < 0 && errno == ENOSYS && plan.namespaces.empty();
+  if (is_older)
+    pid = ::syscall(SYS_clone, static_cast<unsigned long>(CLONE_PIDFD | SIGCHLD), nullptr, &pidfd,
+                    nullptr, nullptr);
   if (pid == 0) child::run_init(start);
+  if (pid > 0 && is_older && group >= 0 && !enter_group(group, static_cast<pid_t>(pid))) {
+    const int error = errno;
+    process::kill(pidfd);
+    process::reap(pidfd);
+    ::close(pidfd);
+    return fail_errno(ErrorKind::setup, "setup-group", "cannot start in the sandbox's cgroup",
+                      error);
+  }
   if (pid < 0 && group >= 0 &&
       (errno == EACCES || errno == ENODEV || errno == EOPNOTSUPP || errno == EBUSY ||
        errno == EAGAIN))
@@ -281,7 +303,11 @@ class Spawning::Build {
     if (clone_.pid <= 0) return;
     // Supervision has not begun, so there is no supervise::Tree yet. Of a call's init the holder
     // collects the end: ECHILD.
-    process::kill(clone_.pidfd.get());
+    // A keeper must live to end what it has started: it does so at the end of its control socket.
+    if (request_.identity.keeper != 0)
+      channels_.control.reset();
+    else
+      process::kill(clone_.pidfd.get());
     process::reap(clone_.pidfd.get());
   }
   Build(const Build&) = delete;
@@ -319,16 +345,19 @@ class Spawning::Build {
 /// The first half, to the clone.
 Status Spawning::Build::clone() {
   std::vector<Source> sources(request_.plan.mounts.size());
-  if (SBX_TRY(passes(fault_, Stage::grants)))
+  const bool has_root = request_.plan.private_directory.empty();
+  if (has_root && SBX_TRY(passes(fault_, Stage::grants)))
     sources = SBX_TRY(open_sources(request_.plan, request_.identity));
   request_.stamp("grants");
-  const UniqueFd tree = SBX_TRY(disk_tree(request_.disk, request_.identity));
+  UniqueFd tree;
+  if (has_root) tree = SBX_TRY(disk_tree(request_.disk, request_.identity));
   const Block block =
       pack(request_.plan,
            {.role = request_.role,
             .network = request_.network,
             .sources = sources,
             .disk = request_.disk.directory,
+            .identity = &request_.identity,
             .waits_for_copies = static_cast<bool>(request_.disk.fill),
             .list_processes = !host::lists_processes() && SBX_TRY(passes(fault_, Stage::processes)),
             .window = window_of(request_.plan)});
@@ -415,7 +444,9 @@ Status Spawning::Build::begin() {
 /// Meeting point 2.
 Status Spawning::Build::send_off() {
   if (request_.disk.cloned) request_.disk.cloned(clone_.pid);
-  if (SBX_TRY(passes(fault_, Stage::id_maps)))
+  const auto& spaces = request_.plan.namespaces;
+  const bool has_maps = std::ranges::find(spaces, plan::Namespace::user) != spaces.end();
+  if (has_maps && SBX_TRY(passes(fault_, Stage::id_maps)))
     if (auto mapped = map_ids(clone_.pid, request_.identity, request_.host); !mapped)
       return fail(explain_early_end(std::move(mapped).error()));
   // The host's memory pressure ends the sandbox before anything else. The program can take that

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -12,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -85,6 +88,96 @@ void Tree::wake() {
   const bool thawed = handles_.group != nullptr && handles_.group->freeze(false);
   const bool was_frozen = std::exchange(frozen_, false);
   if (!was_frozen || !thawed) (void)order(control::FromSupervisor::continue_all);
+}
+
+// ---- by uid ----
+
+namespace {
+
+/// True if a process has this real uid. The kernel looks it up, without a walk over /proc.
+bool is_running(uid_t uid) {
+  errno = 0;
+  return ::getpriority(PRIO_USER, uid) != -1 || errno != ESRCH;
+}
+
+/// Ends every process of the program, and its keeper, as a process with the keeper's ids: root's
+/// kill(-1) would end the whole container. The processes can't signal this one. False where no
+/// process can be made.
+bool kill_all_of(const Tree::Handles& handles) {
+  const pid_t killer = ::fork();
+  if (killer == 0) {
+    uid_t real = 0;
+    uid_t effective = 0;
+    uid_t saved = 0;
+    const bool is_changed =
+        handles.uid != 0 && handles.keeper != 0 && ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
+        ::syscall(SYS_setresgid, handles.gid, handles.gid, handles.gid) == 0 &&
+        ::syscall(SYS_setresuid, handles.keeper, handles.uid, handles.keeper) == 0 &&
+        ::getresuid(&real, &effective, &saved) == 0 && real == handles.keeper &&
+        effective == handles.uid && saved == handles.keeper;
+    if (is_changed) (void)::kill(-1, SIGKILL);  // ESRCH: nobody is left
+    ::_exit(is_changed ? 0 : 1);
+  }
+  return killer > 0 && process::wait_for(killer) == 0;
+}
+
+}  // namespace
+
+Status UidTree::make_reaper() {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0) return {};
+  return fail_errno(ErrorKind::host, "no-landlock-tier",
+                    "cannot become the reaper of the sandbox's processes");
+}
+
+Status UidTree::watch(EventLoop& loop, std::function<void()> ended) {
+  loop_ = &loop;
+  return loop.watch(handles().pid1, EPOLLIN,
+                    [this, &loop, ended = std::move(ended)](std::uint32_t) {
+                      leave();
+                      used_ = Tree::reap();
+                      finish(loop, ended);
+                    });
+}
+
+/// The keeper ends last, unless somebody else has killed it.
+void UidTree::finish(EventLoop& loop, const std::function<void()>& ended) {
+  constexpr auto kAgain = std::chrono::milliseconds(1);
+  if (collect()) return ended();
+  loop.after(kAgain, [this, &loop, ended] { finish(loop, ended); });
+}
+
+bool UidTree::collect() {
+  if (is_running(handles().uid)) (void)kill_all_of(handles());
+  while (::waitpid(-1, nullptr, WNOHANG | __WALL) > 0) {
+  }
+  return !is_running(handles().uid);
+}
+
+std::optional<control::Used> UidTree::reap() {
+  if (!used_) used_ = Tree::reap();
+  // One in the middle of a system call that can't be interrupted ends when that is over.
+  constexpr std::uint64_t kLongest = 5'000'000;  // microseconds
+  const std::uint64_t until = sys::now_microseconds() + kLongest;
+  while (!collect() && sys::now_microseconds() < until) sys::sleep_1ms();
+  return used_;
+}
+
+/// Where no process can be made, the end of the control socket makes the keeper do it.
+void UidTree::kill() {
+  if (!kill_all_of(handles())) (void)::shutdown(handles().control, SHUT_WR);
+  if (handles().group != nullptr) (void)handles().group->kill();
+}
+
+LookingAs::LookingAs(const Tree::Handles& handles) : changes_(handles.keeper != 0) {
+  if (!changes_) return;
+  gid_ = static_cast<gid_t>(::setfsgid(handles.gid));
+  uid_ = static_cast<uid_t>(::setfsuid(handles.uid));
+}
+
+LookingAs::~LookingAs() {
+  if (!changes_) return;
+  ::setfsuid(uid_);
+  ::setfsgid(gid_);
 }
 
 Status CallTree::watch(EventLoop&, std::function<void()>) {

@@ -26,6 +26,11 @@ class Tree {
     int control = -1;               ///< to PID 1, base/control.hpp
     int processes = -1;             ///< a procfs of the sandbox; -1: the host's shows its processes
     TreeCounters* group = nullptr;  ///< its control group, if it has one
+    /// Without a PID namespace: the ids of the program, which may look into its processes, and the
+    /// uid of their keeper. 0: there is one.
+    uid_t uid = 0;
+    gid_t gid = 0;
+    uid_t keeper = 0;
   };
 
   explicit Tree(Handles handles) : handles_(handles) {}
@@ -79,10 +84,47 @@ class Tree {
   /// The control group stops every process; false where it can't.
   bool freeze();
 
+  EventLoop* loop_ = nullptr;  ///< watched in; null: it is not
+
  private:
   const Handles handles_;
-  EventLoop* loop_ = nullptr;
   bool frozen_ = false;
+};
+
+/// Without a PID namespace: the sandbox's processes are those of one uid, which nothing else has,
+/// and PID 1 is their keeper. The supervisor is the reaper of what the keeper leaves, so
+/// make_reaper() comes before the clone.
+class UidTree final : public Tree {
+ public:
+  using Tree::Tree;
+  /// Errors: host (prctl).
+  [[nodiscard]] static Status make_reaper();
+
+  [[nodiscard]] Status watch(EventLoop& loop, std::function<void()> ended) override;
+  std::optional<control::Used> reap() override;
+  void kill() override;
+
+ private:
+  void finish(EventLoop& loop, const std::function<void()>& ended);
+  /// True when no process of the uid is left.
+  bool collect();
+
+  std::optional<control::Used> used_;  ///< of the keeper, when it was reaped
+};
+
+/// Where the kernel asks who looks at a process of the program, what is done meanwhile is done with
+/// its ids: root of a container mostly lacks CAP_SYS_PTRACE. setfsuid(2)
+class LookingAs {
+ public:
+  explicit LookingAs(const Tree::Handles& handles);
+  LookingAs(const LookingAs&) = delete;
+  LookingAs& operator=(const LookingAs&) = delete;
+  ~LookingAs();
+
+ private:
+  const bool changes_;
+  uid_t uid_ = 0;
+  gid_t gid_ = 0;
 };
 
 /// A held sandbox: PID 1's children are the inits of calls.

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "base/process.hpp"
 #include "base/random.hpp"
 #include "base/sys.hpp"
+#include "plan/tier/landlock.hpp"
 #include "workspace/state.hpp"
 #include "workspace/tree.hpp"
 
@@ -79,6 +81,25 @@ bool can_hold_whiteouts(int directory) {
 
 }  // namespace
 
+Result<UniqueFd> DiskDirectory::make_files(mode_t mode) {
+  if (!held::make_directory(disks_.get(), name_, 0700))
+    return fail_errno(ErrorKind::host, "no-disk-directory", "no directory can be made in it");
+  const UniqueFd own = SBX_TRY(open_own_disk(disks_.get(), name_));
+  if (!held::make_directory(own.get(), kFiles, 0700) || !held::set_mode(own.get(), mode))
+    return fail_errno(ErrorKind::host, "no-disk-directory", "no directory can be made in it");
+  UniqueFd files = SBX_TRY(open_own_disk(own.get(), kFiles));
+  struct stat facts{};
+  std::array<char, 4096> text;
+  const ssize_t length = ::readlink(("/proc/self/fd/" + std::to_string(files.get())).c_str(),
+                                    text.data(), text.size());
+  if (::fstat(files.get(), &facts) != 0 || length <= 0)
+    return fail_errno(ErrorKind::host, "no-disk-directory", "its path is too long");
+  device_ = facts.st_dev;
+  inode_ = facts.st_ino;
+  path_.assign(text.data(), static_cast<std::size_t>(length));
+  return files;
+}
+
 Result<DiskDirectory> DiskDirectory::make(const std::string& state, uid_t uid, gid_t gid) {
   errno = 0;
   if (state.empty()) return no_disk("~/.local/state/sbx", "the caller has no home");
@@ -94,25 +115,58 @@ Result<DiskDirectory> DiskDirectory::make(const std::string& state, uid_t uid, g
     directory.lock_ = take_lock(directory.disks_.get(), directory.name_);
   }
   if (!directory.lock_.valid()) return no_disk(state, "no directory can be made in it");
-  if (!held::make_directory(directory.disks_.get(), directory.name_, 0700))
-    return no_disk(state, "no directory can be made in it");
-  const UniqueFd own = SBX_TRY(open_own_disk(directory.disks_.get(), directory.name_));
-  struct stat facts{};
-  if (!held::make_directory(own.get(), kFiles, 0700))
-    return no_disk(state, "no directory can be made in it");
-  const UniqueFd files = SBX_TRY(open_own_disk(own.get(), kFiles));
-  directory.takes_overlays_ = can_hold_overlays(files.get());
-  directory.takes_whiteouts_ = can_hold_whiteouts(files.get());
-  if (!held::set_mode(files.get(), 0755) || !held::set_owner(files.get(), uid, gid) ||
-      ::fstat(files.get(), &facts) != 0)
+  const auto files = directory.make_files(0700);
+  if (!files) {
+    errno = files.error().errno_value;
+    return no_disk(state, files.error().message.c_str());
+  }
+  directory.takes_overlays_ = can_hold_overlays(files->get());
+  directory.takes_whiteouts_ = can_hold_whiteouts(files->get());
+  if (!held::set_mode(files->get(), 0755) || !held::set_owner(files->get(), uid, gid))
     return no_disk(state, "it can't be given to the sandbox");
-  directory.device_ = facts.st_dev;
-  directory.inode_ = facts.st_ino;
-  std::array<char, 4096> text;
-  const ssize_t length = ::readlink(("/proc/self/fd/" + std::to_string(files.get())).c_str(),
-                                    text.data(), text.size());
-  if (length <= 0) return no_disk(state, "its path is too long");
-  directory.path_.assign(text.data(), static_cast<std::size_t>(length));
+  return directory;
+}
+
+namespace {
+
+std::unexpected<Error> no_private(const std::string& path, std::string why, int errno_value) {
+  return fail(
+      Error{.kind = ErrorKind::host,
+            .code = "no-private-directory",
+            .message = "cannot make the private directory '" + path + "': " + std::move(why),
+            .errno_value = errno_value,
+            .hint = "/tmp must be a directory of root's with the sticky bit (chmod 1777), "
+                    "from which programs can be executed"});
+}
+
+/// Nobody but root can move what root makes in it.
+bool is_safe_place(int place) {
+  struct stat facts{};
+  return ::fstat(place, &facts) == 0 && facts.st_uid == 0 &&
+         ((facts.st_mode & 022) == 0 || (facts.st_mode & S_ISVTX) != 0) &&
+         (facts.st_mode & 01) != 0;
+}
+
+}  // namespace
+
+Result<DiskDirectory> DiskDirectory::make_private(const std::string& path, uid_t uid, gid_t gid) {
+  DiskDirectory directory;
+  auto place = sys::open_at(AT_FDCWD, directory_of(path), O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  if (!place) return no_private(path, "the place can't be opened", place.error().errno_value);
+  if (!is_safe_place(place->get())) return no_private(path, "others can move it there", 0);
+  directory.disks_ = std::move(*place);
+  UniqueFd lock = take_lock(directory.disks_.get(), name_of(path));
+  if (!lock.valid()) return no_private(path, "nothing can be made there", errno);
+  directory.lock_ = std::move(lock);
+  directory.name_ = name_of(path);
+  const auto files = directory.make_files(0711);
+  if (!files) return no_private(path, files.error().message, files.error().errno_value);
+  struct statvfs medium{};
+  if (::fstatvfs(files->get(), &medium) != 0 || (medium.f_flag & ST_NOEXEC) != 0)
+    return no_private(path, "no program can be executed from there", 0);
+  if (directory.path_ != path + "/" + kFiles) return no_private(path, "a link leads there", 0);
+  if (!held::set_owner(files->get(), uid, gid))
+    return no_private(path, "it can't be given to the program", errno);
   return directory;
 }
 
@@ -162,22 +216,32 @@ bool has_live_processes(int lock) {
 
 }  // namespace
 
-void sweep_disk_directories(const std::string& state) {
-  const auto disks = open_state(state, kDisks, Missing::is_an_error);
-  if (!disks) return;
-  const auto entries = read_directory(disks->get());
+namespace {
+
+void sweep(int disks, std::string_view prefix) {
+  const auto entries = read_directory(disks);
   if (!entries) return;
   for (const Entry& entry : *entries) {
-    if (!entry.name.ends_with(kLockEnd) || !S_ISREG(entry.facts.st_mode) ||
-        entry.facts.st_uid != ::geteuid())
+    if (!entry.name.starts_with(prefix) || !entry.name.ends_with(kLockEnd) ||
+        !S_ISREG(entry.facts.st_mode) || entry.facts.st_uid != ::geteuid())
       continue;
-    const auto lock = held::open_name(disks->get(), entry.name, O_RDWR);
+    const auto lock = held::open_name(disks, entry.name, O_RDWR);
     if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) continue;  // its supervisor lives
     if (has_live_processes(lock->get())) continue;
-    remove_tree(disks->get(),
-                entry.name.substr(0, entry.name.size() - std::string_view(kLockEnd).size()));
-    (void)held::remove_file(disks->get(), entry.name);  // or the next sweep does
+    remove_tree(disks, entry.name.substr(0, entry.name.size() - std::string_view(kLockEnd).size()));
+    (void)held::remove_file(disks, entry.name);  // or the next sweep does
   }
+}
+
+}  // namespace
+
+void sweep_disk_directories(const std::string& state) {
+  if (const auto disks = open_state(state, kDisks, Missing::is_an_error)) sweep(disks->get(), "");
+}
+
+void sweep_private_directories() {
+  const auto place = sys::open_at(AT_FDCWD, plan::kPrivatePlaces, O_RDONLY | O_DIRECTORY);
+  if (place && is_safe_place(place->get())) sweep(place->get(), plan::kPrivateName);
 }
 
 namespace {

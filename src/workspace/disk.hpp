@@ -16,6 +16,10 @@ class DiskDirectory {
   /// Makes one below `state` (~/.local/state/sbx), readable for the caller only, writable for the
   /// sandbox's ids on the host. Errors: host "no-disk-directory", with the cure.
   [[nodiscard]] static Result<DiskDirectory> make(const std::string& state, uid_t uid, gid_t gid);
+  /// Makes the private directory of a plan, in a directory where everybody may make some. The
+  /// program reaches it by its path. Errors: host "no-private-directory", with the cure.
+  [[nodiscard]] static Result<DiskDirectory> make_private(const std::string& path, uid_t uid,
+                                                          gid_t gid);
   DiskDirectory(DiskDirectory&& other) noexcept;
   DiskDirectory& operator=(DiskDirectory&&) = delete;
   ~DiskDirectory();  ///< removes it and everything in it
@@ -34,6 +38,8 @@ class DiskDirectory {
 
  private:
   DiskDirectory() = default;
+  /// Makes `files` in a new directory of this name, and takes its lock.
+  Result<UniqueFd> make_files(mode_t mode);
   UniqueFd disks_;  ///< the directory that holds those of all runs
   UniqueFd lock_;  ///< held as long as the run: another sbx that gets it knows that the run is dead
   std::string name_;
@@ -48,6 +54,9 @@ class DiskDirectory {
 /// failed open(2) where there are none. Waits up to a second for the processes of a supervisor that
 /// was killed a moment ago.
 void sweep_disk_directories(const std::string& state);
+
+/// The same of private directories.
+void sweep_private_directories();
 
 /// Removes `name` in `directory` and everything below it, however deep, with 64 descriptors at
 /// most. What another process moves about meanwhile stays, or is removed; nothing outside the tree

@@ -41,6 +41,8 @@ enum class Namespace : std::uint8_t { user, mount, pid, net, ipc, uts, cgroup };
 
 struct Tier {
   TierKind kind{};
+  std::string_view name;  ///< of the tier, as in the record
+  std::string_view form;  ///< the tier's form; empty where it has one only
   /// Those that it makes; `net` only where the policy wants a network of the sandbox's own.
   std::span<const Namespace> namespaces;
   /// Decides the files: mounts, access, and the command that is found among them. Errors: as

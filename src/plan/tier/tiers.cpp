@@ -3,6 +3,7 @@
 #include <array>
 
 #include "plan/enforcement.hpp"
+#include "plan/tier/landlock.hpp"
 #include "plan/tier/namespaces.hpp"
 
 namespace sbx::plan {
@@ -12,11 +13,20 @@ constexpr std::array kAllNamespaces{Namespace::user,  Namespace::mount, Namespac
                                     Namespace::net,   Namespace::ipc,   Namespace::uts,
                                     Namespace::cgroup};
 
+/// Strongest first.
 constexpr std::array<Tier, kTierCount> kTiers{{
     {.kind = TierKind::namespaces,
+     .name = "namespaces",
+     .form = {},
      .namespaces = kAllNamespaces,
      .lay_out = lay_out_mounts,
      .note_weaker = note_machine},
+    {.kind = TierKind::landlock,
+     .name = "landlock",
+     .form = "own-uid",
+     .namespaces = {},
+     .lay_out = lay_out_rules,
+     .note_weaker = note_landlock},
 }};
 
 }  // namespace

@@ -188,7 +188,10 @@ void BudgetWatch::check_memory() {
   const std::uint64_t budget = settings_.budgets.memory.count;
   look_at_disk();
   processes_.add_new();
-  const std::uint64_t used = memory_.look(budget);
+  const std::uint64_t used = [&] {
+    const LookingAs program(sandbox_.tree.handles());
+    return memory_.look(budget);
+  }();
   if (used > budget) {
     seen_.memory_over = true;
     seen_.memory_in_sockets = memory_.in_sockets();
