@@ -213,11 +213,11 @@ OptionRow dies_with_parent(const char* text);
 
 std::span<const OptionRow> start_options() {
   static const Rows rows = [] {
-    Rows list =
-        rows_of_run({"--policy",    "--set",        "--require",   "--timeout",  "--cpu-time",
-                     "--cpus",      "--memory",     "--processes", "--disk",     "--output",
-                     "--workspace", "--read",       "--write",     "--in",       "--venv",
-                     "--net",       "--allow-host", "--env",       "--env-file", "--env-fd"});
+    Rows list = rows_of_run(
+        {"--policy", "--set",      "--isolation", "--require", "--timeout", "--cpu-time",
+         "--cpus",   "--memory",   "--processes", "--disk",    "--output",  "--workspace",
+         "--read",   "--write",    "--in",        "--venv",    "--net",     "--allow-host",
+         "--env",    "--env-file", "--env-fd"});
     list.push_back(dies_with_parent(
         "Stop the session when the process that started sbx ends. In NAME=$(sbx session start) "
         "that is a subshell, which ends at once."));

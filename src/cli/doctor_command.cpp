@@ -155,8 +155,17 @@ int doctor_command(const Invocation& typed) {
     trials.push_back(doctor::try_policy(*host, policy));
   const bool runs = std::ranges::none_of(
       trials, [](const Finding& trial) { return trial.state == State::missing; });
+  std::vector<Finding> machine = doctor::examine_machine(*host);
+  std::vector<Finding> isolation;
+  if (!host->emulated)
+    isolation = doctor::examine_isolation(machine, [&] {
+      policy::Policy without = policies->front();
+      without.isolation.value = policy::Isolation::landlock;
+      return doctor::try_policy(*host, without);
+    });
   const std::vector<Section> sections = {
-      {"machine", "This machine and account", doctor::examine_machine(*host)},
+      {"machine", "This machine and account", std::move(machine)},
+      {"isolation", "Isolation, in the order of trying", std::move(isolation)},
       {"means", "Budgets and rules", doctor::examine_means(trials)},
       {"interpreters", "Interpreters of scripts",
        doctor::examine_interpreters(*host, interpreters_of(policies->front(), *context))},

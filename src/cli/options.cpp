@@ -51,9 +51,13 @@ constexpr OptionRow kRunOptions[] = {
     {"--set", "KEY=TOML", kPolicy, kEach,
      "Set one key of the policy, as in --set 'limits.memory=\"512M\"'. A list replaces the list.",
      take_set},
+    {"--isolation", "namespaces|auto|landlock", kPolicy, kOnce,
+     "How the program is walled off: isolation. By default the policy's, else that of "
+     "~/.config/sbx/config.toml, else namespaces. The others are weaker: sbx-security(7).",
+     take_isolation},
     {"--require",
-     "memory.cgroup|cpu.cgroup|processes.cgroup|landlock|proc|syscalls.named|network.named|trusted-"
-     "policy|all",
+     "memory.cgroup|cpu.cgroup|processes.cgroup|landlock|namespaces|own-uid|proc|syscalls.named|"
+     "network.named|trusted-policy|all",
      kPolicy, kEach,
      "Refuse to run when this could only be enforced in a weaker way, or not at all.",
      take_require},

@@ -167,7 +167,17 @@ class RunCommand {
       annotation_ = outcome.detail.empty() ? "the command failed" : outcome.detail;
     if (!silent_)
       write_stderr(record::outcome_words(*answer.plan, outcome, typed_.output.verbose, paint_));
+    else if (!answer.plan->weaker_isolation.empty() && !has_typed_landlock())
+      write_stderr(note_lines({answer.plan->weaker_isolation}));
     if (!silent_ && sbx::exit_status_of(outcome.verdict) != 0) tell_own_options(answer);
+  }
+
+  /// A weaker wall is never silent by habit: -q is for those who asked for it just now.
+  [[nodiscard]] bool has_typed_landlock() const {
+    return typed_.output.quiet &&
+           std::ranges::any_of(typed_.named, [](const policy::Override& each) {
+             return each.option == "--isolation" && each.toml.contains("landlock");
+           });
   }
 
   /// "sbx run chart.py -p python": the words after the script are the script's.

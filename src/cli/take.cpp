@@ -307,6 +307,11 @@ Status take_events_fd(Invocation& typed, std::string_view value) {
   return {};
 }
 
+Status take_isolation(Invocation& typed, std::string_view value) {
+  set_key(typed.named, "isolation", policy::quoted(value), "--isolation");
+  return {};
+}
+
 Status take_require(Invocation& typed, std::string_view value) {
   typed.request.require.emplace_back(value);
   return {};

@@ -49,6 +49,7 @@ Take take_report;
 Take take_report_fd;
 Take take_events_fd;
 Take take_require;
+Take take_isolation;
 Take take_color;
 Take take_out;
 Take take_collect;

@@ -2,6 +2,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -35,7 +36,7 @@ Finding missing(std::string name, std::string fact, std::string consequence, std
 /// The message and fix of a run that fails this way.
 Error error_of_run(const Asked& asked) {
   if (!asked || asked->step == kClone) return run::no_namespaces(asked ? asked->error : EPERM);
-  return run::no_private_mounts(asked->error);
+  return asked->step == kRoot ? run::no_root(asked->error) : run::no_private_mounts(asked->error);
 }
 
 Finding architecture(const host::Host& host) {
@@ -189,6 +190,40 @@ std::vector<Finding> examine_machine(const host::Host& host) {
           inside ? veth() : unknown("veth"),
           idmapped_mounts(host),
           groups(host)};
+}
+
+std::vector<Finding> examine_isolation(const std::vector<Finding>& machine,
+                                       const std::function<Finding()>& try_landlock) {
+  const auto found = [&](std::string_view name) {
+    return *std::ranges::find(machine, name, &Finding::name);
+  };
+  const bool has_namespaces = found("user namespaces").state == State::ok;
+  const State procfs = has_namespaces ? found("procfs").state : State::missing;
+  const std::string refused =
+      has_namespaces ? "no procfs can be mounted: see procfs" : "see user namespaces";
+  if (procfs == State::ok)
+    return {{.name = "namespaces", .fact = "with a /proc of the sandbox's own"}};
+  std::vector<Finding> steps = {missing("namespaces", refused, "", "")};
+  if (procfs == State::weaker) {
+    steps.push_back({.name = "shielded /proc",
+                     .state = State::weaker,
+                     .fact = "namespaces, and a few files of the caller's /proc behind Landlock"});
+    return steps;
+  }
+  steps.push_back(missing("shielded /proc", refused, "", ""));
+  Finding landlock = try_landlock();
+  landlock.name = "landlock";
+  landlock.degraded.clear();
+  if (landlock.state == State::missing) {
+    landlock.consequence = "nothing can be run";
+  } else {
+    landlock.state = State::weaker;
+    landlock.fact = "a uid of its own, and Landlock around the machine's own files";
+    landlock.consequence = "sbx-security(7) says what it does not hold";
+    landlock.cure = "ask for it: --isolation auto, or isolation = \"auto\" in config.toml";
+  }
+  steps.push_back(std::move(landlock));
+  return steps;
 }
 
 std::string_view state_name(State state) {

@@ -98,6 +98,12 @@ bool mount_tmpfs() {
   return ::mount("sbx", "/usr", "tmpfs", MS_NOSUID | MS_NODEV, "mode=700") == 0;
 }
 
+/// As the child does, on top of the old root.
+Answer change_root() {
+  if (!mount_tmpfs()) return {kInside, errno};
+  return ::syscall(SYS_pivot_root, "/usr", "/usr") == 0 ? passed() : Answer{kRoot, errno};
+}
+
 Answer mount_overlay() {
   if (!mount_tmpfs()) return {kInside, errno};
   for (const char* name : {"/usr/l", "/usr/u", "/usr/w", "/usr/m"})
@@ -192,7 +198,7 @@ Answer map_directory(const std::string& holder) {
 }  // namespace
 
 Asked ask_namespaces() {
-  return ask([] { return inside(passed); });
+  return ask([] { return inside(change_root); });
 }
 Asked ask_procfs() {
   return ask([] { return inside(mount_proc); });

@@ -13,9 +13,9 @@ struct Answer {
 /// Empty: the child was killed.
 using Asked = std::optional<Answer>;
 
-enum NamespaceStep : int { kClone = 1, kIdMaps, kRights, kInside };
+enum NamespaceStep : int { kClone = 1, kIdMaps, kRights, kRoot, kInside };
 
-/// Creates all the namespaces of a run, as a run does, and checks the privileges in them.
+/// Creates all the namespaces of a run, as a run does, and gives them a root of their own.
 [[nodiscard]] Asked ask_namespaces();
 /// Mounts a procfs of the new PID namespace.
 [[nodiscard]] Asked ask_procfs();

@@ -19,11 +19,13 @@ struct Requirement {
   host::Means host::ControlGroup::* group = nullptr;  ///< the budget that a cgroup must enforce
 };
 
-constexpr std::array<Requirement, 8> kRequirements = {{
+constexpr std::array<Requirement, 10> kRequirements = {{
     {.name = "memory.cgroup", .group = &host::ControlGroup::memory},
     {.name = "cpu.cgroup", .group = &host::ControlGroup::cpus},
     {.name = "processes.cgroup", .group = &host::ControlGroup::processes},
     {.name = "landlock", .promise = Promise::landlock},
+    {.name = "namespaces", .promise = Promise::isolation},
+    {.name = "own-uid"},  // each tier of this version gives it
     {.name = "proc", .promise = Promise::own_proc},
     {.name = "syscalls.named", .promise = Promise::named_calls},
     {.name = "network.named", .promise = Promise::named_destinations},

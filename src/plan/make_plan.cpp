@@ -69,7 +69,7 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
 Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
                        const RunRequest& request) {
   if (host.emulated) return emulated();
-  const Tier& tier = choose_tier();
+  const Tier& tier = choose_tier(policy.isolation.value, host.refuses_namespaces);
   Plan plan;
   plan.tier = tier.kind;
   plan.identity.privileged = host.privileged;

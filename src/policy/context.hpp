@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "policy/policy.hpp"
 
 /// What surrounds the reading of policies: where they are looked for, what the command line adds,
 /// what is wrong with them.
@@ -22,6 +24,8 @@ struct LoadContext {
   /// The default policy named in ~/.config/sbx/config.toml; empty for "default".
   std::string default_policy;
   std::string default_policy_file = "--policy";  ///< what names it, for messages
+  /// Of ~/.config/sbx/config.toml: for policies that are not locked and whose files don't say it.
+  std::optional<Sourced<Isolation>> isolation;
 };
 
 /// One layer of the command line, in the order typed.

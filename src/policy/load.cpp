@@ -67,6 +67,14 @@ class Merger {
     close_layer({.file = text.name, .layer = text.layer}, document->member("locked") != nullptr);
   }
 
+  /// The user's settings are stronger than built-in policies, and weaker than policy files, a lock
+  /// and the command line.
+  void add_settings() {
+    const Layer layer = policy_.isolation.origin.layer;
+    const bool is_said = layer != Layer::key_default && layer != Layer::builtin;
+    if (context_.isolation && !is_said && !seal_) policy_.isolation = *context_.isolation;
+  }
+
   /// A layer of the command line: `--set`, or the named options.
   void add_overrides(const std::vector<Override>& overrides, bool named_options) {
     bool allows_host = false;
@@ -361,6 +369,7 @@ std::expected<Policy, Findings> load(const std::vector<PolicyOperand>& policies,
     merger.add_operand(context.default_policy.empty() ? "default" : context.default_policy,
                        context.default_policy_file);
   for (const PolicyOperand& operand : policies) merger.add_operand(operand.text);
+  merger.add_settings();
   merger.add_overrides(overrides, false);
   merger.add_overrides(overrides, true);
   return std::move(merger).finish();

@@ -24,6 +24,8 @@ template <class T>
 using SourcedList = std::vector<Sourced<T>>;
 
 enum class Enforcement : std::uint8_t { strict, best_effort };
+/// From narrow to wide.
+enum class Isolation : std::uint8_t { namespaces, automatic, landlock };
 enum class WorkspaceMode : std::uint8_t { empty, read_only, overlay, read_write };
 enum class SyscallBase : std::uint8_t { none, minimal, default_ };
 enum class DeniedCall : std::uint8_t { kill, errno_ };
@@ -135,6 +137,7 @@ struct Policy {
   Sourced<std::string> description;
   Sourced<bool> locked;
   Sourced<Enforcement> enforcement;
+  Sourced<Isolation> isolation;
   Interpreters interpreters;
   Filesystem filesystem;
   Environment environment;

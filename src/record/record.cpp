@@ -9,6 +9,7 @@
 #include "base/obstacle.hpp"
 #include "base/text.hpp"
 #include "changes/json.hpp"
+#include "plan/tier/tiers.hpp"
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
 #include "policy/write.hpp"
@@ -181,6 +182,11 @@ Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded
   return json;
 }
 
+Json isolation_json(const plan::Plan& plan) {
+  const plan::Tier& tier = plan::tier_of(plan.tier);
+  return {{"tier", tier.name}, {"form", tier.form.empty() ? Json(nullptr) : Json(tier.form)}};
+}
+
 Json appeared_json(const std::vector<Appeared>& appeared) {
   Json list = Json::array();
   for (const Appeared& each : appeared) {
@@ -312,6 +318,7 @@ std::string record_text(const run::Request& request, const run::Answer& answer) 
   if (out.kept) json["kept"] = changes::kept_json(*out.kept);
   if (out.patch) json["patch"] = patch_json(*out.patch);
   if (out.applied) json["applied"] = changes::applied_json(*out.applied);
+  json["isolation"] = answer.plan ? isolation_json(*answer.plan) : Json(nullptr);
   json["enforced"] =
       answer.plan ? enforced_json(*answer.plan, degraded, outcome.cpu_time_means) : Json(nullptr);
   json["degraded"] = degraded_json(degraded);
@@ -331,6 +338,7 @@ std::string plan_text(const run::Answer& answer) {
   put_names(json, "environment", variable_names(plan));
   json["mounts"] = mounts_json(plan);
   json["limits"] = limits_json(plan);
+  json["isolation"] = isolation_json(plan);
   json["enforced"] = enforced_json(plan, plan.degraded);
   json["degraded"] = degraded_json(plan.degraded);
   return dump(json);

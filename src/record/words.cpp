@@ -289,9 +289,12 @@ std::string error_text(const Error& error, const Paint& paint) {
       paint.bold(shortened(printable(message + place), kLongestLine)));
   if (placed) append_source(text, error, paint);
   const std::string hint = hint_of(error);
-  if (!hint.empty())
-    text +=
-        fmt::format("  {} {}\n", paint.green("help:"), shortened(printable(hint), kLongestLine));
+  for (std::string_view rest = hint; !rest.empty();) {  // a line for each way
+    const std::size_t end = rest.find('\n');
+    text += fmt::format("  {} {}\n", paint.green("help:"),
+                        shortened(printable(std::string(rest.substr(0, end))), kLongestLine));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
   return text;
 }
 

@@ -52,7 +52,10 @@ class Launch {
   }
 
   Answer run() {
-    if (make_plan()) run_plan();
+    if (!make_plan()) return std::move(answer_);
+    run_plan();
+    if (!answer_.errors.empty() && answer_.errors.front().retry == Retry::without_namespaces)
+      go_on_without_namespaces();
     return std::move(answer_);
   }
 
@@ -88,13 +91,54 @@ class Launch {
     stamp("policy");
     auto program = complete_program();
     if (!program) return fails(std::move(program).error());
+    program_ = std::move(*program);
     acquired_ = acquisition.finish();
     host_.control_group = acquired_.facts;
     stamp("groups");
-    auto plan = plan::make_plan(*answer_.policy, host_, *program);
+    auto plan = plan::make_plan(*answer_.policy, host_, program_);
     if (!plan) return fails(std::move(plan).error());
     answer_.plan = std::move(*plan);
     return true;
+  }
+
+  /// This machine refuses namespaces. What a policy asks for is not weakened unasked; what it may
+  /// ask for is told where it works.
+  void go_on_without_namespaces() {
+    policy::Policy& policy = *answer_.policy;
+    const bool steps_down =
+        policy.isolation.value == policy::Isolation::automatic && !host_.refuses_namespaces;
+    if (!steps_down) {
+      Error& error = answer_.errors.front();
+      if (policy.isolation.value == policy::Isolation::namespaces && works_without(policy))
+        error.hint += (error.hint.empty() ? "" : "\n") +
+                      std::string(
+                          "or with weaker isolation, which works here: --isolation "
+                          "landlock (what is lost: sbx doctor)");
+      return;
+    }
+    host_.refuses_namespaces = true;
+    auto plan = plan::make_plan(policy, host_, program_);
+    if (!plan) {
+      const Error& why = plan.error();
+      Error& error = answer_.errors.front();
+      error.hint += (error.hint.empty() ? "" : "; ") + std::string("nor does it work without: ") +
+                    why.text() + (why.hint.empty() ? "" : ": " + why.hint);
+      return;
+    }
+    answer_.errors.clear();
+    answer_.plan = std::move(*plan);
+    run_plan();
+  }
+
+  /// Found out by trying, with a program that ends at once.
+  [[nodiscard]] bool works_without(policy::Policy policy) const {
+    policy.isolation.value = policy::Isolation::landlock;
+    Request trial{.policy = std::move(policy), .capture = true};
+    trial.program.operands = {"/usr/bin/true"};
+    trial.program.after_dashes = true;
+    trial.program.stdin_mode = plan::StdinMode::null;
+    const Answer answer = Launch(trial, {}).run();
+    return answer.outcome && sbx::exit_status_of(answer.outcome->verdict) == 0;
   }
 
   bool load_policy() {
@@ -144,7 +188,7 @@ class Launch {
          .started_microseconds = request_.started_microseconds,
          .tells_lost_files = !sinks_.silent && !bring_out_is_asked(),
          .trial = request_.trial});
-    acquired_.group.reset();
+    if (outcome || outcome.error().retry != Retry::without_namespaces) acquired_.group.reset();
     if (!outcome) return (void)fails(std::move(outcome).error());
     answer_.outcome = std::move(*outcome);
     note_hint();
@@ -184,6 +228,7 @@ class Launch {
   const Request& request_;
   const Sinks& sinks_;
   host::Host host_;
+  plan::RunRequest program_;
   cgroup::Acquired acquired_;
   Answer answer_;
 };

@@ -17,6 +17,11 @@ Error no_private_mounts(int errno_value) {
       {}, {.stage = child::Stage::private_mounts, .index = 0, .error = errno_value});
 }
 
+Error no_root(int errno_value) {
+  return spawn::explain_failure({},
+                                {.stage = child::Stage::pivot, .index = 0, .error = errno_value});
+}
+
 Error no_procfs(int errno_value) {
   plan::Plan plan;
   plan.mounts.push_back({.target = "/proc", .payload = plan::mount::Proc{}});

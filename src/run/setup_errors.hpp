@@ -12,6 +12,7 @@ namespace sbx::run {
 /// The mounts in the new mount namespace could not be made private.
 [[nodiscard]] Error no_private_mounts(int errno_value);
 /// A procfs of the new PID namespace could not be mounted.
+[[nodiscard]] Error no_root(int errno_value);
 [[nodiscard]] Error no_procfs(int errno_value);
 
 /// For the mutation tests: every set-up stage known to SBX_TEST_FAIL and SBX_TEST_SKIP, one per

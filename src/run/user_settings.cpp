@@ -52,6 +52,7 @@ Result<UserSettings> user_settings(const host::Host& host) {
   const policy::Config config = SBX_TRY(config_in(directory));
   context.default_policy = config.policy;
   context.default_policy_file = directory + "/config.toml";
+  context.isolation = config.isolation;
   take_variable(host, context);
   result.keeps_record = config.keep_record;
   return result;

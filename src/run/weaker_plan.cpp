@@ -108,6 +108,7 @@ Result<plan::Plan> with_callers_host_name(const plan::Plan& plan) {
 Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, const Error& error) {
   switch (error.retry) {
     case Retry::none:
+    case Retry::without_namespaces:  // with other paths: launch() makes another plan
       break;
     case Retry::with_copies:
       return with_copies(plan, host, error);

@@ -174,6 +174,7 @@ Error explain_no_rights(Error error) {
   error.kind = ErrorKind::host;
   error.code = "no-rights-in-namespace";
   error.message = "this machine makes user namespaces but gives no rights in them";
+  error.retry = Retry::without_namespaces;
   error.hint = std::string("AppArmor's restriction: ") + kAppArmorCure;
   if (!setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
     error.hint = std::string("a container's system-call filter is in the way (") +
@@ -250,6 +251,10 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
         error.hint =
             "the caller's root is not a mount of its own (a chroot or an initramfs): run sbx "
             "outside of it";
+      else if (progress.error == EPERM || progress.error == ENOSYS)
+        error.hint = filter_in_the_way();  // Docker's refuses it even with CAP_SYS_ADMIN
+      if (progress.error == EPERM || progress.error == ENOSYS)
+        error.retry = Retry::without_namespaces;
       break;
     // The first stages that need a privilege; their order does not matter. A filter may refuse the
     // host name alone: if the cause is another one, the next attempt tells it.
@@ -299,6 +304,12 @@ Error explain_clone_failure(int errno_value) {
               .code = "no-user-namespace",
               .message = "this machine refuses to make user namespaces",
               .errno_value = errno_value};
+  // A refusal, never a shortage: else whoever exhausts namespaces chooses how others are walled
+  // off.
+  if (errno_value == ENOSYS || errno_value == EPERM || errno_value == EACCES ||
+      errno_value == EINVAL ||
+      (errno_value == ENOSPC && setting_is("/proc/sys/user/max_user_namespaces", '0')))
+    error.retry = Retry::without_namespaces;
   // No kernel with user namespaces returns this, whatever its settings; Docker's filter does for
   // clone3, and so does sbx's own.
   if (errno_value == ENOSYS)

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import sbxtest
-from sbxtest import SBX, SbxTest
+from sbxtest import IS_ROOT, SBX, SbxTest
 
 SHOW = "import sys; print(sys.argv[1:])"
 
@@ -170,6 +170,38 @@ class Arguments(SbxTest):
         (directory / "config.toml").write_text('polcy = "strict"\n')
         ended = self.sbx("true")
         self.assertEqual((ended.status, ended.verdict), (125, ("setup-failed", "policy")), str(ended))
+
+    def test_isolation_has_a_key_an_option_and_a_setting(self):
+        def shown(*words):
+            done = self.call("policy", "show", "--origin", *words)
+            return next(line for line in done.stdout.decode().splitlines() if line.startswith("isolation"))
+        directory = self.home / ".config" / "sbx"
+        directory.mkdir(parents=True)
+        namespaces = {"tier": "namespaces", "form": None}
+        without = "needs-namespaces" if IS_ROOT else "no-landlock-tier"
+        for words in ((), ("--isolation", "auto"), ("--set", 'isolation="auto"'), ("--require", "namespaces", "--require", "own-uid")):
+            self.assertEqual(self.exited(self.sbx(*words, "true")).record["isolation"], namespaces)
+        # What a caller can't have is refused, never replaced: who it works for is in sandbox.own_uid.
+        (self.work / "wide.toml").write_text('isolation = "landlock"\n')
+        for words in (("--isolation", "landlock"), ("-p", "./wide.toml")):
+            ended = self.sbx(*words, "--explain", "true")
+            self.assertEqual((ended.status, ended.record["outcome"]["code"]), (125, without), str(ended))
+        # The setting yields to files, options and locks.
+        (directory / "config.toml").write_text('isolation = "landlock"\n')
+        self.assertEqual(self.sbx("--explain", "true").record["outcome"]["code"], without)
+        self.assertIn("config.toml:1", shown("default"))
+        (self.work / "said.toml").write_text('isolation = "namespaces"\n')
+        (self.work / "locked.toml").write_text('locked = true\n')
+        self.assertIn("said.toml:1", shown("./said.toml"))
+        for words in (("-p", "./said.toml"), ("-p", "./locked.toml"), ("--isolation", "namespaces")):
+            self.assertEqual(self.exited(self.sbx(*words, "true")).record["isolation"], namespaces)
+        ended = self.sbx("-p", "./locked.toml", "--isolation", "auto", "true")
+        self.assertEqual((ended.status, ended.record["outcome"]["code"]), (125, "widens-locked"), str(ended))
+        for place in ("--isolation", "locked.toml:1"):
+            self.assertIn(place, ended.record["outcome"]["detail"])
+        (directory / "config.toml").write_text('isolation = "jail"\n')
+        self.assertIn("config.toml:1", self.sbx("true").record["outcome"]["detail"])
+        self.assertEqual(self.call("run", "--isolation", "jail", "true").returncode, 125)
 
     def test_a_foreign_config_directory_does_not_count(self):
         directory = self.tmp / "foreign" / "sbx"

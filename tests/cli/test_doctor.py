@@ -41,7 +41,7 @@ class Doctor(SbxTest):
         done = self.call("doctor", "--json", *arguments, **options)
         self.assertEqual(done.returncode, status, f"{done.stdout}\n{done.stderr}")
         answer = json.loads(done.stdout)
-        return {part: {finding["name"]: finding for finding in answer[part]} for part in ("machine", "means", "interpreters", "policies")}
+        return {part: {finding["name"]: finding for finding in answer[part]} for part in ("machine", "isolation", "means", "interpreters", "policies")}
 
     def run_of(self, policy, **options):
         done = self.call("run", "--json", "-p", policy, "--", "/bin/true", **options)
@@ -70,6 +70,7 @@ class Doctor(SbxTest):
         self.agrees(answer["policies"])
         for name in ("user namespaces", "procfs", "seccomp"):
             self.assertEqual(answer["machine"][name]["state"], "ok", answer["machine"][name])
+        self.assertEqual([(name, finding["state"]) for name, finding in answer["isolation"].items()], [("namespaces", "ok")])
         weaker = {what for finding in answer["policies"].values() for what in finding.get("degraded", [])}
         self.assertEqual(weaker, {name for name, finding in answer["means"].items() if finding["state"] == "weaker"})
         self.assertEqual(mounts(), before)
@@ -80,6 +81,8 @@ class Doctor(SbxTest):
         self.assertEqual(answer["machine"]["user namespaces"]["state"], "missing")
         self.assertEqual(answer["machine"]["user namespaces"]["cure"], "sysctl user.max_user_namespaces=15000")
         self.assertEqual(answer["policies"]["strict"]["code"], "no-user-namespace")
+        self.assertEqual([(name, finding["state"]) for name, finding in answer["isolation"].items()],
+                         [("namespaces", "missing"), ("shielded /proc", "missing"), ("landlock", "missing")])
         self.agrees(answer["policies"], wrapper=wrapper)
         self.assertEqual(self.doctor("-p", "strict")["machine"]["user namespaces"]["state"], "ok")
 
@@ -90,6 +93,8 @@ class Doctor(SbxTest):
         self.assertEqual(answer["machine"]["procfs"]["state"], "weaker")
         self.assertIn("systempaths=unconfined", answer["machine"]["procfs"]["cure"])
         self.assertIn("proc", answer["policies"]["strict"]["degraded"])
+        self.assertEqual([(name, finding["state"]) for name, finding in answer["isolation"].items()],
+                         [("namespaces", "missing"), ("shielded /proc", "weaker")])
         self.agrees(answer["policies"], wrapper=wrapper)
         # Nothing would shield it there.
         path = self.policy("[filesystem]\nlandlock = false")

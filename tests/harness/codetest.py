@@ -34,7 +34,8 @@ class Codes(SbxTest):
         record = json.loads(self.call("run", "--json", *words, **options).stdout)
         self.assertEqual((record["outcome"]["status"], record["outcome"]["code"]), ("setup-failed", code))
         if "hint" in record["outcome"]:
-            self.assertIn(f"  help: {record['outcome']['hint']}\n", done.stderr)
+            lines = record["outcome"]["hint"].splitlines()
+            self.assertIn("".join(f"  help: {line}\n" for line in lines), done.stderr)
         return done
 
     def injected(self, call, answer, *options):

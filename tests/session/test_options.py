@@ -67,7 +67,7 @@ class Start(SessionTest):
 
     def test_venv_and_allow_host(self):
         subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", self.tmp / "own"], check=True)
-        self.start_session("--venv", self.tmp / "own", "--allow-host", "example.org:443", "-p", "default", name="start")
+        self.start_session("--venv", self.tmp / "own", "--allow-host", "example.org:443", "-p", "default", "--isolation", "auto", name="start")
         self.assertIn("/own/", self.exec_ok("--", "python3", "-c", "import sys; print(sys.prefix + '/')", name="start").out)
         refused = self.exec_json("--", "python3", "-c", "import socket; socket.getaddrinfo('example.net', 443)", name="start").record
         self.assertEqual([(each["what"], each.get("during_call")) for each in refused["denials"]], [("name example.net", True)])

@@ -1,4 +1,5 @@
 #include "plan/enforcement.hpp"
+#include "plan/tier/tiers.hpp"
 #include "plan_fixture.hpp"
 
 namespace sbx::plan {
@@ -40,6 +41,24 @@ TEST_F(PlanTest, LandlockThatThePolicyWaivesIsNotDegradedButDoesNotMeetARequirem
 
 TEST_F(PlanTest, ARequirementThatIsNoneIsAUsageError) {
   EXPECT_EQ(error(requiring({"memory"})).code, "unknown-requirement");
+}
+
+TEST_F(PlanTest, IsolationIsByNamespacesUnlessLessIsAskedFor) {
+  for (const char* word : {"\"namespaces\"", "\"auto\""}) {
+    policy = policy_with({{"isolation", word}});
+    EXPECT_EQ(tier_of(plan(requiring({"namespaces", "own-uid"})).tier).name, "namespaces");
+  }
+  policy = policy_with({{"isolation", "\"landlock\""}});
+  EXPECT_EQ(error(request({"true"})).code, "no-landlock-tier");
+  canned.host.changes_ids = true;
+  EXPECT_EQ(tier_of(plan(requiring({"own-uid"})).tier).name, "landlock");
+  EXPECT_EQ(error(requiring({"namespaces"})).code, "requirement-not-met");
+  // Only a machine that has refused namespaces makes "auto" step down.
+  policy = policy_with({{"isolation", "\"auto\""}});
+  canned.host.refuses_namespaces = true;
+  EXPECT_EQ(tier_of(plan().tier).name, "landlock");
+  policy = policy_with({{"isolation", "\"namespaces\""}});
+  EXPECT_EQ(tier_of(plan().tier).name, "namespaces");
 }
 
 TEST_F(PlanTest, RequirementsThatNeedACgroupAreNotMet) {

@@ -19,6 +19,19 @@ TEST(PolicyConfig, KeepsTheLastRecordOnlyWhenAsked) {
   EXPECT_EQ(word.error().code, "unknown-word");
 }
 
+TEST(PolicyConfig, NamesTheIsolation) {
+  EXPECT_FALSE(parse_config("policy = \"strict\"", "config.toml").value().isolation);
+  const auto config = parse_config("\nisolation = \"auto\"", "config.toml").value();
+  ASSERT_TRUE(config.isolation);
+  EXPECT_EQ(config.isolation->value, Isolation::automatic);
+  EXPECT_EQ(config.isolation->origin.text(), "config.toml:2");
+  const auto word = parse_config("isolation = \"none\"", "config.toml");
+  ASSERT_FALSE(word);
+  EXPECT_EQ(word.error().code, "unknown-word");
+  EXPECT_EQ(word.error().message, "isolation is \"namespaces\", \"auto\" or \"landlock\"");
+  EXPECT_EQ(parse_config("isolation = 1", "config.toml").error().code, "wrong-type");
+}
+
 TEST(PolicyConfig, MistakesHaveTheirPlace) {
   const auto unknown = parse_config("\npolcy = \"strict\"", "config.toml");
   ASSERT_FALSE(unknown);

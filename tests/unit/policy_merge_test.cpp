@@ -224,6 +224,8 @@ TEST_P(PolicyLockOrder, NarrowingPassesAndWideningNamesBothPlaces) {
 constexpr auto kChanges = std::to_array<Change>({
     {"enforcement = \"strict\"", "", "enforcement = \"best-effort\""},
     {"enforcement = \"best-effort\"", "enforcement = \"strict\"", ""},
+    {"", "isolation = \"namespaces\"", "isolation = \"auto\""},
+    {"isolation = \"auto\"", "isolation = \"namespaces\"", "isolation = \"landlock\""},
     {"[interpreters]\nallow = [\"a\", \"b\"]", "[interpreters]\nallow = { replace = [\"a\"] }",
      "[interpreters]\nallow = [\"c\"]"},
     {"[interpreters]\nallow = [\"a\"]", "", "[interpreters]\nallow = { replace = [] }"},

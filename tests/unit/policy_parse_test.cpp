@@ -16,6 +16,7 @@ description = "all of it"
 extends = []
 locked = true
 enforcement = "best-effort"
+isolation = "auto"
 
 [interpreters]
 allow = ["python3", "node"]
@@ -104,6 +105,7 @@ TEST(PolicyParse, TakesEveryKey) {
   EXPECT_EQ(policy.description.value, "all of it");
   EXPECT_TRUE(policy.locked.value);
   EXPECT_EQ(policy.enforcement.value, Enforcement::best_effort);
+  EXPECT_EQ(policy.isolation.value, Isolation::automatic);
   EXPECT_THAT(values(policy.interpreters.allow), ElementsAre("python3", "node"));
   EXPECT_EQ(policy.interpreters.venv.value, "/home/me/work/venv");
   EXPECT_THAT(policy.interpreters.extensions.at("py").value, ElementsAre("python3.12", "python3"));
@@ -179,11 +181,11 @@ TEST(PolicyParse, TextOfEveryKeyLeavesNoKeyOut) {
 
 TEST(PolicyParse, EachValueKnowsItsPlace) {
   const Policy policy = parsed(kEveryKey);
-  EXPECT_EQ(policy.limits.wall_time.origin, (Origin{"p.toml", 61, 13, Layer::file}));
-  EXPECT_EQ(policy.filesystem.read.at(1).origin.text(), "p.toml:17");
+  EXPECT_EQ(policy.limits.wall_time.origin, (Origin{"p.toml", 62, 13, Layer::file}));
+  EXPECT_EQ(policy.filesystem.read.at(1).origin.text(), "p.toml:18");
   EXPECT_EQ(policy.filesystem.read.at(1).origin.column, 24);
-  EXPECT_EQ(policy.environment.set.at("MPLBACKEND").origin.text(), "p.toml:35");
-  EXPECT_EQ(policy.syscalls.rules.at(1).origin.text(), "p.toml:47");
+  EXPECT_EQ(policy.environment.set.at("MPLBACKEND").origin.text(), "p.toml:36");
+  EXPECT_EQ(policy.syscalls.rules.at(1).origin.text(), "p.toml:48");
 }
 
 TEST(PolicyParse, RulesKeepNumbersAndWords) {

@@ -284,7 +284,7 @@ bool allows_no_more(const Policy& before, const Policy& now) {
       s.log.value <= s0.log.value;
   return grants && interpreters && environment && calls && network && limits && output && session &&
          now.enforcement.value <= before.enforcement.value &&
-         now.locked.value >= before.locked.value;
+         now.isolation.value <= before.isolation.value && now.locked.value >= before.locked.value;
 }
 
 class PolicyProperty : public PolicyDirectory {};

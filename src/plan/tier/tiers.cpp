@@ -31,8 +31,14 @@ constexpr std::array<Tier, kTierCount> kTiers{{
 
 }  // namespace
 
-const Tier& choose_tier() {
-  return kTiers[static_cast<std::size_t>(TierKind::namespaces)];
+const Tier& choose_tier(policy::Isolation isolation, bool steps_down) {
+  const bool is_weakest = isolation == policy::Isolation::landlock ||
+                          (isolation == policy::Isolation::automatic && steps_down);
+  return tier_of(is_weakest ? TierKind::landlock : TierKind::namespaces);
+}
+
+const Tier& tier_of(TierKind kind) {
+  return kTiers[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace sbx::plan
