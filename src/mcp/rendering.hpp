@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+
+/// What the model reads. The first lines are sbx's own; only below the line that says so stands
+/// what a program has written.
+namespace sbx::mcp {
+
+inline constexpr std::size_t kLargestPicture = std::size_t{1} << 20;
+
+/// Controls, escape sequences, and characters that are invisible or reorder text, as \u{…}; the
+/// rest as it is.
+[[nodiscard]] std::string visible(std::string_view text);
+/// The same in one line of ours.
+[[nodiscard]] std::string visible_line(std::string_view text, std::size_t most = 200);
+
+/// What a program has written, if anything, below the line that says so.
+[[nodiscard]] std::string below_the_line(const std::string& text);
+
+/// A file that is put into the session.
+struct SavedFile {
+  std::string name;
+  std::string bytes;
+};
+/// What an answer shows only a part of, and values that are more than text.
+[[nodiscard]] std::vector<SavedFile> files_of_record(const Json& record, std::size_t max_text);
+
+struct Telling {
+  std::string note{};      ///< begins the first line
+  std::string tail{};      ///< ends it
+  std::string saved_as{};  ///< how the names of the saved files begin; empty: none was saved
+  std::size_t max_text = 0;
+};
+/// A result of a tool. `record`: sbx.run/1 or sbx.cell/1.
+[[nodiscard]] Json result_of_record(const Json& record, const Telling& telling);
+/// The first line of something that goes on, with what it has written so far.
+[[nodiscard]] Json result_of_running(const std::string& line, std::string_view out,
+                                     std::string_view err, std::size_t max_text);
+[[nodiscard]] Json result_of_changes(std::size_t count, std::string_view text,
+                                     std::size_t max_text);
+[[nodiscard]] Json result_of_text(const std::string& text);
+/// Nothing ran.
+[[nodiscard]] Json result_of_mistake(const std::string& sentence);
+
+}  // namespace sbx::mcp

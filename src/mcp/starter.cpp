@@ -1,0 +1,66 @@
+#include "mcp/starter.hpp"
+
+#include <sys/epoll.h>
+
+#include <optional>
+#include <utility>
+
+#include "base/sys.hpp"
+#include "base/tell.hpp"
+#include "protocol/packet.hpp"
+#include "record/words.hpp"
+#include "session/start.hpp"
+
+namespace sbx::mcp {
+namespace {
+
+struct StartOrder {
+  std::string name;
+};
+SBX_FIELDS(StartOrder, name)
+
+/// The cause is for the operator; the client only hears that there is none.
+void tell_findings(const policy::Findings& findings) {
+  write_stderr(record::findings_text(findings, {}));
+}
+
+int start_when_told(int socket, const run::Request& request) {
+  for (;;) {
+    auto packet = protocol::receive(socket);
+    if (!packet) return 0;
+    const auto order = read_fields<StartOrder>(std::move(packet->body));
+    if (!order) return 0;
+    const session::StartAnswer answer = session::start(order->name, request, {}, tell_findings);
+    if (answer.error) {
+      (void)protocol::send(socket, *answer.error);
+    } else if (answer.status != 0) {  // a signal has cancelled it
+      return 0;
+    } else {
+      for (const std::string& each : answer.facts.notes) write_stderr(note_lines({each}));
+      (void)protocol::send(socket, answer.facts);
+    }
+  }
+}
+
+}  // namespace
+
+Result<Starter> Starter::fork(const run::Request& request) {
+  auto [own, other] = SBX_TRY(sys::make_packet_pair());
+  process::Child child = SBX_TRY(process::fork([&]() -> int {
+    process::keep_only({other.get(), request.parent});
+    return start_when_told(other.get(), request);
+  }));
+  return Starter(std::move(own), std::move(child));
+}
+
+Status Starter::start(EventLoop& loop, const std::string& name, Ended ended) {
+  SBX_TRY(protocol::send(socket_.get(), StartOrder{.name = name}));
+  return loop.watch(socket_.get(), EPOLLIN, [this, &loop, ended](std::uint32_t) {
+    auto packet = protocol::receive(socket_.get());
+    loop.forget(socket_.get());
+    if (!packet) return ended(fail(std::move(packet).error()));
+    ended(protocol::answer_from<protocol::SessionFacts>(std::move(packet->body)));
+  });
+}
+
+}  // namespace sbx::mcp

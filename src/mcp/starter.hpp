@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/event_loop.hpp"
+#include "base/process.hpp"
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "protocol/answers.hpp"
+#include "run/launch.hpp"
+
+namespace sbx::mcp {
+
+/// Starts sessions from a process that was forked before this one read anything: PID 1 of a sandbox
+/// is a copy of its copy. It ends with this process, however this one ends.
+class Starter {
+ public:
+  using Ended = std::function<void(Result<protocol::SessionFacts>)>;
+
+  /// `request`: of each session. Errors: host.
+  [[nodiscard]] static Result<Starter> fork(const run::Request& request);
+  Starter(Starter&&) noexcept = default;
+  Starter& operator=(Starter&&) = delete;
+  ~Starter() = default;
+
+  /// One at a time. Errors: host.
+  [[nodiscard]] Status start(EventLoop& loop, const std::string& name, Ended ended);
+
+ private:
+  Starter(UniqueFd socket, process::Child child)
+      : socket_(std::move(socket)), child_(std::move(child)) {}
+
+  UniqueFd socket_;
+  process::Child child_;
+};
+
+}  // namespace sbx::mcp
