@@ -1,0 +1,219 @@
+#include "mcp/place.hpp"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/random.hpp"
+#include "base/sys.hpp"
+#include "base/tell.hpp"
+#include "record/words.hpp"
+#include "session/session_directory.hpp"
+
+namespace sbx::mcp {
+namespace {
+
+constexpr std::size_t kMostEnded = 10'000;
+constexpr const char* kCannotStart = "the sandbox can't start: ask the user to run sbx doctor";
+
+Error for_model(std::string sentence) {
+  return {.kind = ErrorKind::usage, .code = "mcp", .message = std::move(sentence)};
+}
+
+}  // namespace
+
+std::string make_id(char kind) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz234567";
+  constexpr std::size_t kLength = 8;
+  const std::string bits = random_hex() + random_hex();  // of 5 bits each 4 are used twice over
+  std::string id{kind, '-'};
+  for (std::size_t i = 0; i < kLength; ++i) {
+    const auto value = std::stoul(bits.substr(2 * i, 2), nullptr, 16);
+    id += kLetters[value % kLetters.size()];
+  }
+  return id;
+}
+
+// ---- the session ----
+
+void Place::prepare(Ready ready) {
+  if (has_session()) return ready("");
+  waiting_.push_back(std::move(ready));
+  if (waiting_.size() == 1) begin();
+}
+
+void Place::begin() {
+  starting_ = options_.session;
+  if (starting_.empty())
+    starting_ = "mcp-" + std::to_string(::getpid()) + "-" + random_hex().substr(0, 4);
+  else if (session::Client::connect(facts_.host, starting_))
+    return try_to_join();
+  const Status begun = starter_.start(loop_, starting_, [this](const auto& started) {
+    // Another server may have started the named one meanwhile.
+    if (started || (!options_.session.empty() && started.error().code == "session-exists"))
+      return try_to_join();
+    write_stderr(record::error_text(started.error(), {}));
+    answer_waiting(kCannotStart);
+  });
+  if (!begun) answer_waiting(kCannotStart);
+}
+
+void Place::try_to_join() {
+  name_ = starting_;
+  const Status held = hold();
+  if (!held) write_stderr(record::error_text(held.error(), {}));
+  answer_waiting(held ? "" : kCannotStart);
+}
+
+void Place::answer_waiting(const std::string& mistake) {
+  for (const Ready& each : std::exchange(waiting_, {})) each(mistake);
+}
+
+Status Place::hold() {
+  UniqueFd life = SBX_TRY(session::connect_to(facts_.host, name_));
+  SBX_TRY(
+      loop_.watch(life.get(), EPOLLIN | EPOLLRDHUP, [this](std::uint32_t) { session_ended(); }));
+  life_ = std::move(life);
+  return {};
+}
+
+void Place::session_ended() {
+  leave();
+  for (auto each = contexts_.begin(); each != contexts_.end();) {
+    if (each->open == 0)
+      forget(each++, "its session is over");
+    else
+      ++each;
+  }
+  note_ = "new session: variables and files of the old one are gone · ";
+}
+
+std::string Place::take_note() {
+  return has_session() ? std::exchange(note_, {}) : "";
+}
+
+Result<session::Client> Place::connect() const {
+  return session::Client::connect(facts_.host, name_);
+}
+
+void Place::leave() {
+  if (!life_.valid()) return;
+  loop_.forget(life_.get());
+  life_.reset();
+}
+
+void Place::end() {
+  if (!has_session()) return;
+  leave();
+  if (options_.session.empty()) {
+    if (auto client = connect()) (void)client->stop_and_wait();
+    return;
+  }
+  for (const Context& each : contexts_)
+    if (auto client = connect())
+      (void)client->ask_soon(protocol::RestartRequest{.context = {each.name}});
+}
+
+// ---- contexts ----
+
+Result<Context*> Place::context(const std::string& id, const std::string& language) {
+  const auto found = std::ranges::find(contexts_, id, &Context::id);
+  const bool is_shared = id.empty() && options_.shares_contexts;
+  if (is_shared) {
+    const auto same = std::ranges::find_if(contexts_, [&](const Context& each) {
+      return !each.id.empty() && each.language == (language.empty() ? "python" : language);
+    });
+    if (same != contexts_.end()) {
+      ++same->open;
+      return &*same;
+    }
+  }
+  if (id.empty()) return fresh(language.empty() ? "python" : language);
+  if (found == contexts_.end()) {
+    const auto known = ended_.find(id);
+    return fail(for_model(
+        known == ended_.end()
+            ? "this server has no context of that context_id: call run_code without context_id"
+            : "context " + id + " has ended (" + known->second +
+                  "): call run_code without context_id"));
+  }
+  if (!language.empty() && found->language != language)
+    return fail(for_model("context " + id + " is one of " + found->language +
+                          ": leave out language, or context_id"));
+  ++found->open;
+  return &*found;
+}
+
+Result<Context*> Place::fresh(const std::string& language) {
+  auto taken = std::ranges::find_if(
+      contexts_, [&](const Context& each) { return each.id.empty() && each.language == language; });
+  if (taken == contexts_.end()) {
+    if (facts_.policy.session.contexts.value == 0)
+      return fail(for_model("the policy allows no contexts (session.contexts): use run_command"));
+    if (!make_room())
+      return fail(for_model("all contexts are busy (session.contexts = " +
+                            std::to_string(facts_.policy.session.contexts.value) +
+                            "): call wait for one of them first"));
+    contexts_.push_back({.name = "m" + random_hex(), .language = language});
+    taken = std::prev(contexts_.end());
+  }
+  taken->id = make_id('c');
+  taken->open = 1;
+  return &*taken;
+}
+
+/// The one that is idle longest ends, where the session has no more places; a spare before all.
+bool Place::make_room() {
+  while (contexts_.size() >= facts_.policy.session.contexts.value) {
+    auto idle = contexts_.end();
+    for (auto each = contexts_.begin(); each != contexts_.end(); ++each)
+      if (each->open == 0 && (idle == contexts_.end() || each->used < idle->used)) idle = each;
+    if (idle == contexts_.end()) return false;
+    // Its end must come before the next one begins, so this waits for that.
+    if (auto client = connect())
+      (void)client->ask_soon(protocol::RestartRequest{.context = {idle->name}});
+    forget(idle, "it was idle longest and its place was needed");
+  }
+  return true;
+}
+
+void Place::forget(std::list<Context>::iterator context, const std::string& why) {
+  if (!context->id.empty()) {
+    if (ended_.size() >= kMostEnded) ended_.erase(ended_.begin());
+    ended_[context->id] = why;
+  }
+  contexts_.erase(context);
+}
+
+void Place::release(Context& context) {
+  context.used = sys::now_microseconds();
+  if (context.open > 0) --context.open;
+  if (!has_session() && context.open == 0) {
+    const auto found = std::ranges::find(contexts_, &context, [](Context& each) { return &each; });
+    return forget(found, "its session is over");
+  }
+  if (has_session() && !options_.shares_contexts) warm(context.language);
+}
+
+/// Starts the interpreter of the next conversation ahead: python takes a third of a second.
+void Place::warm(const std::string& language) {
+  const bool has_spare = std::ranges::any_of(
+      contexts_, [&](const Context& each) { return each.id.empty() && each.language == language; });
+  std::erase_if(warming_, [](const Warming& each) { return each.is_done; });
+  if (has_spare || contexts_.size() >= facts_.policy.session.contexts.value) return;
+  auto client = connect();
+  if (!client) return;
+  const Context& spare =
+      contexts_.emplace_back(Context{.name = "m" + random_hex(), .language = language});
+  Warming& one = warming_.emplace_back(
+      std::move(*client),
+      protocol::InspectRequest{.language = {language}, .context = {spare.name}});
+  // Nobody waits for it: a cell that comes earlier waits in the session.
+  const Status begun =
+      one.task.attach(loop_, {.ended = [&one](const auto& /*answer*/) { one.is_done = true; }});
+  if (!begun) one.is_done = true;
+}
+
+}  // namespace sbx::mcp

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.hpp"
+#include "base/result.hpp"
+#include "client/task.hpp"
+#include "mcp/facts.hpp"
+#include "mcp/starter.hpp"
+#include "session/client.hpp"
+
+namespace sbx::mcp {
+
+/// "c-" and 8 of [a-z2-7], of getrandom(2): nobody who has not been told it finds it.
+[[nodiscard]] std::string make_id(char kind);
+
+/// An interpreter in the session. `name` is what the session calls it: an id is known to this
+/// process and its client only.
+struct Context {
+  std::string id;  ///< empty: a spare that nobody has
+  std::string name;
+  std::string language;
+  std::size_t open = 0;  ///< cells that run or wait
+  std::uint64_t used = 0;
+};
+
+/// The session of this server, which the first call starts, and its contexts.
+class Place {
+ public:
+  /// Why nothing can run, for the model; empty: it can.
+  using Ready = std::function<void(const std::string& mistake)>;
+
+  Place(EventLoop& loop, const Facts& facts, const Options& options, Starter& starter)
+      : loop_(loop), facts_(facts), options_(options), starter_(starter) {}
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() { leave(); }
+
+  /// Calls back once the session is there.
+  void prepare(Ready ready);
+  [[nodiscard]] Result<session::Client> connect() const;
+  /// Once, after another session has taken the place of one that ended: says so.
+  [[nodiscard]] std::string take_note();
+
+  /// A context for one more cell. An error says what to do.
+  [[nodiscard]] Result<Context*> context(const std::string& id, const std::string& language);
+  /// The cell has ended.
+  void release(Context& context);
+  [[nodiscard]] bool has_session() const { return life_.valid(); }
+
+  /// Ends the session, or what is this server's in it.
+  void end();
+
+ private:
+  /// Starts an interpreter by asking about it.
+  struct Warming {
+    Warming(session::Client connection, protocol::InspectRequest request)
+        : task(std::move(connection), std::move(request)) {}
+    client::Task<protocol::InspectRequest> task;
+    bool is_done = false;
+  };
+
+  void begin();
+  void try_to_join();
+  void answer_waiting(const std::string& mistake);
+  [[nodiscard]] Status hold();
+  void session_ended();
+  [[nodiscard]] Result<Context*> fresh(const std::string& language);
+  [[nodiscard]] bool make_room();
+  void forget(std::list<Context>::iterator context, const std::string& why);
+  void warm(const std::string& language);
+  void leave();
+
+  EventLoop& loop_;
+  const Facts& facts_;
+  const Options& options_;
+  Starter& starter_;
+  std::string name_;
+  std::string starting_;  ///< the name of a session that starts
+  /// A connection that asks nothing: with it the session is never idle, and it closes with that.
+  UniqueFd life_;
+  std::vector<Ready> waiting_;
+  std::string note_;
+  std::list<Context> contexts_;               ///< addresses stay
+  std::map<std::string, std::string> ended_;  ///< ids, with the reason
+  std::list<Warming> warming_;
+};
+
+}  // namespace sbx::mcp
