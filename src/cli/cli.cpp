@@ -16,6 +16,7 @@
 #include "cli/doctor_command.hpp"
 #include "cli/guide.hpp"
 #include "cli/help.hpp"
+#include "cli/mcp_command.hpp"
 #include "cli/notebook/command.hpp"
 #include "cli/policy/command.hpp"
 #include "cli/run_command.hpp"
@@ -87,6 +88,8 @@ int dispatch(const Invocation& typed, const Process& process) {
     return run_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "help") return help_command(typed);
   if (typed.command == "completions") return completions_command(typed);
+  if (typed.command == "mcp")
+    return mcp_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "doctor") return doctor_command(typed);
   if (typed.command == "ps" || typed.command == "stop") return runs_command(typed);
   if (typed.command == "why") return why_command(typed);

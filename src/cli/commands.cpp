@@ -46,6 +46,28 @@ Status take_results(Invocation& typed, std::string_view value) {
   return {};
 }
 
+Status take_max_text(Invocation& typed, std::string_view value) {
+  constexpr std::size_t kLeast = 1'000;
+  constexpr std::size_t kMost = 1'000'000;
+  const auto [end, error] =
+      std::from_chars(value.data(), value.data() + value.size(), typed.mcp.max_text);
+  const bool is_number = error == std::errc{} && end == value.data() + value.size();
+  if (is_number && typed.mcp.max_text >= kLeast && typed.mcp.max_text <= kMost) return {};
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "bad-value",
+                    .message = "--max-text needs a number from 1000 to 1000000",
+                    .hint = "for example --max-text 50000"});
+}
+
+Status take_log(Invocation& typed, std::string_view value) {
+  typed.mcp.log = std::string(value);
+  if (!value.empty()) return {};
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "bad-value",
+                    .message = "--log needs a file",
+                    .hint = "for example --log ~/mcp.log"});
+}
+
 Result<std::uint64_t> whole(std::string_view value, const char* option, const char* example) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -209,7 +231,9 @@ Rows rows_of_run(std::initializer_list<const char*> names) {
   return list;
 }
 
-OptionRow dies_with_parent(const char* text);
+OptionRow dies_with_parent(const char* text) {
+  return shared("--die-with-parent", text);
+}
 
 std::span<const OptionRow> start_options() {
   static const Rows rows = [] {
@@ -229,8 +253,37 @@ std::span<const OptionRow> start_options() {
   return rows;
 }
 
-OptionRow dies_with_parent(const char* text) {
-  return shared("--die-with-parent", text);
+std::span<const OptionRow> mcp_options() {
+  static const Rows rows = [] {
+    Rows list;
+    for (const OptionRow& row : start_options())
+      if (row.names != std::string_view("--json") && row.names != std::string_view("-q,--quiet") &&
+          row.names != std::string_view("-v,--verbose") &&
+          row.names != std::string_view("--die-with-parent"))
+        list.push_back(row);
+    list.front() = shared(
+        "--policy", "The policy of the sandbox: a built-in's name or a file. Without it: agent.");
+    Rows own{
+        shared("--session",
+               "Use the session of this name, and start it where it does not live. It outlives "
+               "the server."),
+        {"--shared-context", "", kOptions, kOnce,
+         "Cells without a context_id share one interpreter for each language. For a client with "
+         "one conversation for each server.",
+         sets<&Invocation::mcp, &McpOptions::shares_contexts>},
+        {"--max-text", "COUNT", kOptions, kOnce,
+         "The most characters of a program's output in one answer, 1000 to 1000000. Without it: "
+         "20000.",
+         take_max_text},
+        {"--log", "FILE", kOptions, kOnce,
+         "Append a line of JSON for each call to FILE, which only the user can read: when, what, "
+         "and "
+         "how it ended, without what programs wrote.",
+         take_log}};
+    list.insert(list.begin() + 1, own.begin(), own.end());
+    return list;
+  }();
+  return rows;
 }
 
 std::span<const OptionRow> exec_options() {
@@ -436,6 +489,10 @@ constexpr CommandRow kCommands[] = {
     {"session extend", "NAME TIME", "Let a session live for TIME from now.", kWorks, json_options},
     {"session stop", "NAME...", "End sessions and everything in them.", kWorks,
      session_stop_options},
+    {"mcp", "",
+     "Serve an agent that speaks the Model Context Protocol on standard input and output: it runs "
+     "code and commands in a session under this policy.",
+     kWorks, mcp_options},
     {"changes list", "", "List the change sets that --keep has kept.", kWorks, json_options},
     {"changes show", "SET", "List the changes of a set.", kWorks, json_options},
     {"changes diff", "SET", "Show the changes of a set, texts line by line.", kWorks, diff_options},
@@ -447,7 +504,6 @@ constexpr CommandRow kCommands[] = {
     {"completions", "bash|zsh|fish", "Print a completion script for a shell.", kWorks,
      plain_options},
     {"help", "[COMMAND]", "Print the help of a command.", kWorks, plain_options},
-    {"mcp", "", "", kReserved, no_options},
     {"learn", "", "", kReserved, no_options},
     {"batch", "", "", kReserved, no_options},
     {"report", "", "", kReserved, no_options},

@@ -28,6 +28,7 @@ struct Document {
 constexpr Document kDocuments[] = {
     {"man/sbx.1"},
     {"man/sbx-run.1"},
+    {"man/sbx-mcp.1"},
     {"man/sbx-changes.1"},
     {"man/sbx-session.1"},
     {"man/sbx.3"},

@@ -110,6 +110,8 @@ constexpr const char* kTryExtend[] = {"sbx session extend work 2h",
                                       "sbx session extend --json work 30m"};
 constexpr const char* kTrySessionStop[] = {"sbx session stop --keep wednesday work",
                                            "sbx session stop --all"};
+constexpr const char* kTryMcp[] = {"sbx mcp -p data-analysis",
+                                   "sbx mcp -p agent --workspace .:read-only"};
 constexpr const char* kTryChangesList[] = {"sbx changes list", "sbx changes list --json"};
 constexpr const char* kTryChangesShow[] = {"sbx changes show monday",
                                            "sbx changes show --json monday"};
@@ -171,6 +173,10 @@ constexpr Guide kGuides[] = {
     {"session stats", kTryStats, kOfSession},
     {"session extend", kTryExtend, kOfSession},
     {"session stop", kTrySessionStop, kOfSession},
+    {"mcp", kTryMcp,
+     "0 the client has ended it; 2 the command line is wrong; 125 the policy can't be enforced "
+     "here, "
+     "or sbx could not do its job."},
     {"changes list", kTryChangesList, kOther},
     {"changes show", kTryChangesShow, kOther},
     {"changes diff", kTryChangesDiff, kShowing},
@@ -181,9 +187,9 @@ constexpr Guide kGuides[] = {
 };
 
 constexpr const char* kListOfRunning[] = {"run", "ps", "stop", "why"};
-constexpr const char* kListOfSessions[] = {"session start", "session exec",  "session eval",
-                                           "session list",  "session show",  "session stats",
-                                           "session stop",  "session extend"};
+constexpr const char* kListOfSessions[] = {"session start", "session exec",   "session eval",
+                                           "session list",  "session show",   "session stats",
+                                           "session stop",  "session extend", "mcp"};
 constexpr const char* kListOfBackground[] = {
     "session calls",    "session logs",      "session wait",   "session kill",
     "session contexts", "session interrupt", "session restart"};

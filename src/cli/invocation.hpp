@@ -37,6 +37,13 @@ struct CellOptions {
   std::vector<std::pair<std::string, std::string>> parameters;  ///< run --parameter: name, value
 };
 
+/// mcp.
+struct McpOptions {
+  bool shares_contexts = false;   ///< --shared-context
+  std::size_t max_text = 20'000;  ///< --max-text
+  std::string log;                ///< --log, empty if none
+};
+
 /// session get --as, ls --depth, rm -r.
 struct FileOptions {
   std::string as;  ///< empty if none
@@ -63,6 +70,7 @@ struct Invocation {
   bool follow = false;  ///< session logs -f
   std::string session;  ///< run --session, empty if none
   CellOptions cell;
+  McpOptions mcp;
   FileOptions file;
 
   std::vector<policy::PolicyOperand> policies;

@@ -167,6 +167,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "the kernel ends every text there: take it out"},
     {"out-of-range", CodeOf::policy, "a number, size or time is outside of what the key takes",
      "the message names both ends"},
+    {"own-file-writable", CodeOf::policy, "sbx mcp would let programs change its policy, its log, or the file by which a client starts it",
+     "move the file, or grant the directory without :read-write"},
     {"policy-too-large", CodeOf::policy, "a policy is larger than 1 MiB",
      "no policy needs that: is it the right file?"},
     {"rule-never-matches", CodeOf::policy, "a rule can't match any value of the argument",

@@ -212,7 +212,7 @@ TEST(CommandLine, ASwitchTakesNoValueAndAnOptionNeedsOne) {
 }
 
 TEST(CommandLine, ReservedAndLaterCommandsSaySo) {
-  for (const char* name : {"mcp", "learn", "batch", "report", "test", "serve"})
+  for (const char* name : {"learn", "batch", "report", "test", "serve"})
     EXPECT_EQ(refused({name}).code, "reserved") << name;
   for (const char* name : {"policy", "changes", "session"})
     EXPECT_EQ(refused({name}).code, "missing-command") << name;

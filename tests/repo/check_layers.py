@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "mcp": VALUES | {"protocol", "run", "record", "session", "client", "transfer"},
     # Front ends: run/launch.hpp starts a sandbox, and they use no mechanism directly.
     "doctor": VALUES | BELOW_FRONT_ENDS,
-    "cli": VALUES | BELOW_FRONT_ENDS | {"protocol", "session", "client", "doctor", "transfer"},
+    "cli": VALUES | BELOW_FRONT_ENDS | {"protocol", "session", "client", "doctor", "mcp", "transfer"},
     "lib": set(),
     "main.cpp": {"cli", "worker", "transfer"},
 }

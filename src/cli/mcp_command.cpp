@@ -1,0 +1,47 @@
+#include "cli/mcp_command.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "cli/complaint.hpp"
+#include "cli/parent.hpp"
+#include "cli/usage.hpp"
+#include "mcp/serve.hpp"
+#include "run/variables.hpp"
+#include "session/session_directory.hpp"
+
+namespace sbx::cli {
+namespace {
+
+Result<mcp::Options> server_options(const Invocation& typed, const OwnProcess& process) {
+  if (!typed.operands.empty())
+    return usage("usage", "\"sbx mcp\" takes no operands",
+                 "sbx mcp serves on standard input and output");
+  if (!typed.session.empty()) SBX_TRY(session::check_name(typed.session));
+  mcp::Options options{.session = typed.session,
+                       .shares_contexts = typed.mcp.shares_contexts,
+                       .max_text = typed.mcp.max_text,
+                       .log = typed.mcp.log};
+  options.start.policies = typed.policies;
+  if (options.start.policies.empty()) options.start.policies = {{"agent"}};
+  for (const auto* list : {&typed.sets, &typed.named, &typed.allow_hosts})
+    options.start.overrides.insert(options.start.overrides.end(), list->begin(), list->end());
+  options.start.program = typed.request;
+  for (auto& each : SBX_TRY(run::read_variables(typed.variables)))
+    options.start.program.environment.push_back(std::move(each));
+  options.start.arguments = process.arguments;
+  return options;
+}
+
+}  // namespace
+
+int mcp_command(const Invocation& typed, const OwnProcess& process) {
+  const UniqueFd parent = open_parent();
+  auto options = server_options(typed, process);
+  if (!options) return complain(typed, options.error());
+  options->parent = parent.get();
+  return mcp::serve(std::move(*options));
+}
+
+}  // namespace sbx::cli
