@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""The tools of `sbx mcp` for files, and what the operator has of it: the log, and walls that a model can't move."""
+
+import base64
+import json
+import os
+
+import sbxtest
+from harness import wait_until
+from mcptest import McpTest, context_of, first_line, job_of, of_program, own, text_of
+from sessiontest import process_lives
+from test_server import PICTURE
+
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=")
+
+
+class Files(McpTest):
+    def test_a_file_is_written_read_in_parts_and_listed(self):
+        client = self.client()
+        self.assertEqual(first_line(client.text("write_file", path="a/b.txt", content="héllo\nworld\n")), "ok · 'a/b.txt' · 13 bytes")
+        self.assertEqual(client.text("read_file", path="a/b.txt"), "ok · 'a/b.txt' · 13 bytes\n--- from the program ---\nhéllo\nworld\n")
+        self.assertIn("here from 7 to 10; for more: offset 10\n--- from the program ---\nwor", client.text("read_file", path="a/b.txt", offset=7, limit=3))
+        self.assertIn("here from 99 to 99", client.text("read_file", path="a/b.txt", offset=99))
+        listed = client.text("read_file", path="a")
+        self.assertTrue(listed.startswith("ok · 'a' · directory of 1 entries\n"), listed)
+        self.assertEqual(of_program(listed).split(), ["13", "b.txt"])
+        self.assertIn("stdout:\nhéllo\nworld\n", client.text("run_command", command="cat a/b.txt"))
+        self.assertFalse((self.work / "a").exists(), "the workspace is a copy")
+
+    def test_what_is_replaced_keeps_its_permissions(self):
+        self.write("script", "#!/bin/sh\necho old\n", mode=0o755)
+        client = self.client()
+        client.text("write_file", path="script", content="#!/bin/sh\necho new\n")
+        self.assertIn("stdout:\nnew\n", client.text("run_command", command="./script"))
+        self.assertEqual((self.work / "script").read_text(), "#!/bin/sh\necho old\n")
+
+    def test_pictures_come_as_images_and_other_data_as_its_first_bytes(self):
+        client = self.client()
+        client.text("write_file", path="dot.png", content=base64.b64encode(PNG).decode(), encoding="base64")
+        text, picture = client.run("read_file", path="dot.png")["content"]
+        self.assertEqual((picture["mimeType"], base64.b64decode(picture["data"])), ("image/png", PNG))
+        client.text("run_command", command="printf '\\000\\001\\377' >data")
+        self.assertIn("binary data, of which the first bytes are:\n00 01 ff", client.text("read_file", path="data"))
+        self.assertIn("content is not base64", client.refused("write_file", path="x", content="§", encoding="base64"))
+
+    def test_what_an_answer_leaves_out_is_a_file_of_the_session(self):
+        client = self.client("--max-text", "1000")
+        text = client.text("run_command", command="seq 5000")
+        place = text.split("more of it: ")[1].split()[0]
+        self.assertEqual(client.text("run_command", command=f"tail -n 1 {place}; wc -l <{place}").split("stdout:\n")[1], "5000\n5000\n")
+        shown = client.text("run_code", code=PICTURE)
+        place = own(shown).split("saved: ")[1].split()[0]
+        self.assertRegex(place, r"^~/results/\d+-1\.png$")
+        self.assertEqual(client.run("read_file", path=place)["content"][1]["mimeType"], "image/png")
+
+    def test_changes_are_told_where_the_workspace_is_a_copy(self):
+        self.write("old", "one\n")
+        client = self.client()
+        client.text("write_file", path="old", content="two\n")
+        client.text("write_file", path="new", content="x\n")
+        listed = client.text("changes")
+        self.assertTrue(listed.startswith("ok · 2 names are changed"), listed)
+        self.assertIn("+two", of_program(client.text("changes", diff=True)))
+        live = self.client("--workspace", f"{self.work}:read-write")
+        self.assertEqual(live.error(live.call("changes"))["code"], -32602)
+        tools = {each["name"]: each["annotations"] for each in live.result(live.ask("tools/list"))["tools"]}
+        self.assertNotIn("changes", tools)
+        self.assertEqual((tools["write_file"]["destructiveHint"], tools["read_file"]["destructiveHint"]), (True, False))
+        live.text("write_file", path="live", content="x")
+        self.assertEqual((self.work / "live").read_text(), "x")
+
+
+class Walls(McpTest):
+    def test_the_log_has_a_line_for_each_call_without_what_programs_wrote(self):
+        log = self.tmp / "log"
+        client = self.client("--log", log)
+        client.text("run_code", code="print('LOUD' * 2)")
+        client.refused("read_file", path="nowhere")
+        job = job_of(client.text("run_command", command="true", wait_s=0))
+        client.text("wait", job_id=job)
+        self.assertEqual(client.end(), 0)
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        self.assertEqual([line["call"] for line in lines][:3], ["run_code", "read_file", "run_command"])
+        self.assertEqual(lines[0]["arguments"], {"code": "print('LOUD' * 2)"})
+        self.assertEqual(lines[0]["record"]["schema"], "sbx.cell/1")
+        self.assertIn(f"end of {job}", [line["call"] for line in lines])
+        self.assertNotIn("LOUDLOUD", log.read_text())
+        self.assertEqual(log.stat().st_mode & 0o777, 0o600)
+        log.chmod(0o644)
+        refused = self.run_sbx("mcp", "--log", log)
+        self.assertEqual((refused.status, "only its owner can read" in refused.err), (125, True), refused)
+
+    def test_files_that_decide_about_the_server_may_not_lie_where_programs_change_them(self):
+        policy = self.policy("", name="work/sub/own.toml")
+        live = ("--workspace", f"{self.work}:read-write")
+        (self.work / ".gemini").mkdir()
+        self.write(".gemini/settings.json", "{}")
+        twin = self.run_sbx("mcp", "-p", self.policy("", name="own.toml"), *live)  # .gemini stays as it is
+        self.assertEqual((twin.status, twin.out), (0, ""), twin)
+        self.write(".claude.json", "{}")
+        for options in (("-p", policy, *live), ("--log", self.work / "log", *live), live):
+            refused = self.run_sbx("mcp", *options, env={"HOME": str(self.home)})
+            self.assertEqual((refused.status, refused.out), (125, ""), refused)
+            self.assertIn("own-file-writable", refused.err)
+        self.assertEqual(self.run_sbx("mcp", "-p", policy, "--log", self.work / "log").status, 0)
+
+    def test_the_session_is_not_idle_as_long_as_its_server_lives(self):
+        client = self.client("--set", "session.idle=\"1s\"")
+        context = context_of(client.text("run_code", code="x = 9"))
+        twin = self.start_session("--set", "session.idle=\"1s\"", name="twin")
+        wait_until(lambda: not process_lives(twin["pid"]), "a session without a server has ended")
+        self.assertIn("result:\n9\n", client.text("run_code", code="x", context_id=context))
+
+
+if __name__ == "__main__":
+    sbxtest.main()
