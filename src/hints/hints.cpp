@@ -106,10 +106,14 @@ class Search {
     if (path.empty()) return std::nullopt;
     const std::string inside = places_.inside(name);
     std::string operand = plan::operand_text(path);
-    if (inside != path) operand += ":" + plan::operand_text(inside);
+    std::string where = "which is here but not in the sandbox";
+    if (inside != path) {
+      operand += ":" + plan::operand_text(inside);
+      where = fmt::format("which is \"{}\" here but not in the sandbox", path);
+    }
     return Hint{.kind = HintKind::not_granted,
                 .what = path,
-                .text = fmt::format("it needs \"{}\", which is here but not in the sandbox", name),
+                .text = fmt::format("it needs \"{}\", {}", name, where),
                 .options = {"--read", std::move(operand)}};
   }
 
@@ -119,7 +123,7 @@ class Search {
                                                   std::uint16_t port) const {
     if (!facts_.plan.network.own_namespace) return std::nullopt;
     const bool may_look = facts_.reader == Reader::person;
-    if (may_look && !listens_on_loopback(*facts_.host.files, port)) return std::nullopt;
+    if (may_look && !listens_on_loopback(facts_.kernels, port)) return std::nullopt;
     return Hint{.kind = HintKind::loopback,
                 .what = address,
                 .text = fmt::format(

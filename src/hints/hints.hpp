@@ -15,7 +15,8 @@ struct Facts {
   const Outcome& outcome;
   const policy::Policy& policy;
   const plan::Plan& plan;
-  const host::Host& host;
+  const host::Host& host;      ///< with the files of local_view()
+  const host::Files& kernels;  ///< /proc/net
   /// The words of the command line that may name files.
   const std::vector<std::string>& typed;
   Reader reader = Reader::unknown;

@@ -61,7 +61,9 @@ std::optional<Found> phrase_in(std::string_view line) {
   return std::nullopt;
 }
 
+/// The kernel would look at what stands before a NUL, the deny list at the whole.
 void add(std::vector<std::string>& names, std::string_view name) {
+  if (name.contains('\0')) return;
   if (name.empty() || name.size() > 1024 || names.size() == kMostOfLine) return;
   if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
 }

@@ -30,10 +30,10 @@ bool is_listener(std::string_view line, const std::string& port) {
 }  // namespace
 
 bool listens_on_loopback(const host::Files& files, unsigned port) {
-  constexpr std::size_t kMost = 1 << 20;
+  constexpr std::size_t kLargestTable = 1 << 20;
   const std::string wanted = fmt::format("{:04X}", port);
   for (const char* const table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
-    const auto text = files.read_head(table, kMost);
+    const auto text = files.read_head(table, kLargestTable);
     std::string_view rest = text ? std::string_view(*text) : std::string_view();
     while (!rest.empty()) {
       const auto end = rest.find('\n');

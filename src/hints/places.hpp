@@ -19,21 +19,28 @@ namespace sbx::hints {
 /// nothing about what is not below the working directory.
 enum class Reader : std::uint8_t { person, unknown };
 
+/// In /etc, /root, /run and the like: no hint proposes to show it.
+[[nodiscard]] bool is_private(const std::string& path);
+
 class Places {
  public:
-  /// `typed`: the names of the command line. Everything is borrowed.
+  /// `host` has the files of local_view(); `typed`: the names of the command line. Everything is
+  /// borrowed.
   Places(const policy::Policy& policy, const plan::Plan& plan, const host::Host& host,
          const std::vector<std::string>& typed, Reader reader);
 
   /// The path inside that a name means.
   [[nodiscard]] std::string inside(std::string_view name) const;
+  /// The path on the host that a name means: of a name in the sandbox's home, that in the caller's.
+  [[nodiscard]] std::string outside(std::string_view name) const;
 
   /// The path on the host that would have to be shown: it is a regular file or a directory there,
-  /// is not in the sandbox, and may be spoken of. Empty otherwise. Follows links by itself and
-  /// enters only mounts that mountinfo shows as local, so that nothing blocks.
+  /// is not in the sandbox, and may be spoken of. Empty otherwise. A file with several names may be
+  /// a denied one by another of them, so it is not told.
   [[nodiscard]] std::string not_granted(std::string_view name) const;
 
-  /// Why and how a path inside is read-only. Empty if it is not. Looks at the plan alone.
+  /// Why and how a path inside is read-only. Empty if it is not, or is denied. Looks at the plan
+  /// alone.
   struct ReadOnly {
     bool is_workspace = false;
     std::string grant;  ///< the host path of the grant that shows it; empty: the system, or nothing
@@ -42,26 +49,27 @@ class Places {
   };
   [[nodiscard]] std::optional<ReadOnly> read_only(const std::string& path_inside) const;
 
-  /// What a path leads to, by the rule of not_granted(); nothing if it can't be said without
-  /// blocking.
+  /// What a path leads to; nothing if it can't be said.
   struct Seen {
     std::string path;  ///< without links
     host::FileType type{};
+    bool may_be_denied = false;  ///< a file that has other names
   };
   [[nodiscard]] std::optional<Seen> look(const std::string& path) const;
+  /// Under a name of the home that begins with a dot: settings, and often secrets.
+  [[nodiscard]] bool is_dotted_in_home(const std::string& path) const;
 
  private:
   [[nodiscard]] bool is_shown(const std::string& path) const;
   [[nodiscard]] bool may_be_told(const std::string& path) const;
   [[nodiscard]] bool is_typed(const std::string& path) const;
-  [[nodiscard]] bool is_local(const std::string& path) const;
 
   const plan::Plan& plan_;
   const host::Host& host_;
   const std::vector<std::string>& typed_;
   Reader reader_;
   plan::DenyRules hidden_;
-  std::vector<host::MountPoint> mounts_;
+  std::vector<std::string> homes_;  ///< the caller's, as named and without links
 };
 
 }  // namespace sbx::hints

@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "hints/hints.hpp"
+#include "hints/local_files.hpp"
 #include "plan/files/deny.hpp"
 #include "plan/files/git_worktree.hpp"
 #include "plan/files/grants.hpp"
@@ -164,7 +165,9 @@ bool may_be_proposed(const policy::Policy& policy, const host::Host& host,
                      const std::string& place) {
   const std::string home =
       host.home.empty() ? "/" : host.files->canonical(host.home).value_or(host.home);
-  if (plan::is_within(home, place) || plan::is_forbidden(place) || place == "/tmp") return false;
+  if (plan::is_within(home, place) || plan::is_forbidden(place) || place == "/tmp" ||
+      hints::is_private(place))
+    return false;
   const plan::DenyRules hidden(plan::resolve_deny(policy.filesystem.deny, host), host.files.get());
   return hidden.covers(place) == nullptr;
 }
@@ -172,16 +175,19 @@ bool may_be_proposed(const policy::Policy& policy, const host::Host& host,
 /// A file or directory to which a name of the sandbox leads by a link, and which is not there;
 /// empty if that is not so.
 std::string behind_link(const policy::Policy& policy, const plan::Plan& plan,
-                        const host::Host& host, std::string_view name) {
+                        const host::Host& host, const hints::Places& places,
+                        std::string_view name) {
   if (name.empty() || name.front() == '-') return {};
   const std::string path = plan::normal(plan::joined(host.working_directory, name));
   if (!is_inside(plan, path)) return {};
-  const auto target = host.files->canonical(path);
-  if (!target || *target == path || is_inside(plan, *target)) return {};
-  const auto facts = host.files->look(*target);
+  const auto target = places.look(path);
+  if (!target || target->path == path || is_inside(plan, target->path)) return {};
   const bool is_plain =
-      facts && (facts->type == host::FileType::regular || facts->type == host::FileType::directory);
-  return is_plain && may_be_proposed(policy, host, *target) ? *target : std::string();
+      target->type == host::FileType::regular || target->type == host::FileType::directory;
+  const bool is_harmless = is_plain && !target->may_be_denied &&
+                           !places.is_dotted_in_home(target->path) &&
+                           may_be_proposed(policy, host, target->path);
+  return is_harmless ? target->path : std::string();
 }
 
 /// The nearest directory above both.
@@ -253,7 +259,7 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
   // Only the script itself is bound; the files in its arguments may not be.
   for (const std::string& name : typed) {
     if (name.empty()) continue;
-    const std::string target = behind_link(policy, plan, host, name);
+    const std::string target = behind_link(policy, plan, host, places, name);
     if (!target.empty() && !may_learn_places(style, plan))
       return fmt::format("\"{}\" leads outside the workspace; {}", name, kWhereIsTold);
     if (!target.empty())
@@ -287,14 +293,16 @@ void leave_out_told(std::vector<Hint>& hints, const std::string& note) {
 }  // namespace
 
 void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
-               const host::Host& host, const HintStyle& style) {
-  const bool can_look = host.files != nullptr && !host.working_directory.empty();
+               const host::Host& all, const HintStyle& style) {
+  const bool can_look = all.files != nullptr && !all.working_directory.empty();
   if (!failed(outcome.verdict) || !can_look) return;
+  const host::Host host = hints::local_view(all);
   const std::vector<std::string> typed = typed_names(style.operands);
   std::vector<Hint> found = hints::after_failure({.outcome = outcome,
                                                   .policy = policy,
                                                   .plan = plan,
                                                   .host = host,
+                                                  .kernels = *all.files,
                                                   .typed = typed,
                                                   .reader = style.reader});
   if (!has_known_cause(outcome)) {

@@ -22,6 +22,6 @@ struct HintStyle {
 /// After a failure: what the program may have met, with the option that would let it go on, as
 /// notes and hints.
 void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
-               const host::Host& host, const HintStyle& style);
+               const host::Host& all, const HintStyle& style);
 
 }  // namespace sbx::run

@@ -108,6 +108,27 @@ class Hints(SbxTest):
         # What is not a terminal does not learn whether the host has such a server: the words are the same for each port.
         self.assertNotIn("listens there", str(said))
 
+    def test_a_name_in_the_home_is_told_at_a_terminal_and_its_option_helps(self):
+        """Inside, the home is another directory; a hint that only says the path outside would come back."""
+        self.write("notes.txt", "my notes\n", directory=self.home)
+        self.write("more/deep.txt", "deep\n", directory=self.home)
+        report = self.tmp / "report.json"
+        for command in (("python3", "-c", "import os; print(open(os.path.expanduser('~/notes.' + 'txt')).read())"), ("sh", "-c", "cat ~/more/deep.txt"),
+                        ("python3", "-c", "print(open('../home/notes.' + 'txt').read())"), ("sh", "-c", "cd ~ && ls more"),
+                        ("python3", "-c", f"print(open('{self.home}/more/' + 'deep.txt').read())"), ("sh", "-c", "n=notes; cat ../home/$n.txt")):
+            with self.subTest(command):
+                self.on_terminal(self.command("--report", report, "--", *command, json_record=False))
+                hints = json.loads(report.read_text()).get("hints", [])
+                report.unlink()
+                if command[-1] == "cd ~ && ls more":  # relative to a directory that only the program knows
+                    self.assertEqual(hints, [])
+                    continue
+                self.assertEqual([hint["kind"] for hint in hints], ["not-granted"], command)
+                self.assertIn(str(self.home), hints[0]["what"])
+                self.exited(self.sbx(*hints[0]["options"], "--", *command))
+                # What is no person learns nothing of what is outside the working directory.
+                self.assertEqual(self.hints(self.sbx("--", *command)), [])
+
     def test_a_file_that_was_made_and_lost_is_told_once_at_a_terminal(self):
         said = self.on_terminal(self.command("--", "sh", "-c", "mkdir __pycache__; echo x > chart.png; echo x > .hidden", json_record=False))[1]
         self.assertEqual(said.count("chart.png"), 1, said)
@@ -151,6 +172,17 @@ class Hints(SbxTest):
             self.assertFalse(out.exists(), command)
         self.sbx("-p", "python", "--out", out, "--", "touch", "new", json_record=False)
         self.assertEqual(os.listdir(out), ["new"])
+
+    def test_a_link_of_a_checkout_into_a_private_place_is_not_proposed(self):
+        """The twin leads to a file of the caller's."""
+        self.write(".config/app/token", "x", directory=self.home)
+        self.write("plain/token", "x", directory=self.home)
+        for name, target in (("shadow", "/etc/shadow"), ("passwd", "/etc/login.defs"), ("token", self.home / ".config/app/token"),
+                             ("plain", self.home / "plain/token")):
+            (self.work / name).symlink_to(target)
+            said = self.on_terminal(self.command("-p", "python", "--", "cat", name, json_record=False))[1]
+            self.assertEqual("--read" in said, name == "plain", said)
+        self.assertIn(str(self.home / "plain/token"), said)
 
     def test_a_program_that_lies_learns_nothing(self):
         """50 lies: of names that are denied, elsewhere, special, or behind a link."""

@@ -50,6 +50,10 @@ class CannedFiles final : public Files {
     nodes_.at(path).facts.gid = gid;
     return *this;
   }
+  CannedFiles& names(const std::string& path, std::uint32_t count) {
+    nodes_.at(path).facts.links = count;
+    return *this;
+  }
   /// Sets the time of the last change, in nanoseconds since the epoch.
   CannedFiles& changed(const std::string& path, std::int64_t when) {
     nodes_.at(path).facts.changed = when;

@@ -5,6 +5,7 @@
 #include "canned_host.hpp"
 #include "hints/last_words.hpp"
 #include "hints/listeners.hpp"
+#include "hints/local_files.hpp"
 #include "hints/modules.hpp"
 #include "hints/places.hpp"
 #include "plan_fixture.hpp"
@@ -84,6 +85,13 @@ TEST(LastWordsOfMany, ProgramsThatSayNothingOfItGiveNothing) {
     EXPECT_THAT(last_words(text), IsEmpty()) << text;
 }
 
+TEST(LastWordsOfMany, ANameHasNoNul) {
+  using std::string_literals::operator""s;
+  for (const LastWord& word :
+       last_words("Error: ENOENT: no such file or directory, open '.env\0x'\n"s))
+    for (const std::string& name : word.names) EXPECT_FALSE(name.contains(".env")) << name;
+}
+
 TEST(LastWordsOfMany, ALongLineAndManyNamesAreBounded) {
   std::string text;
   for (int i = 0; i < 1000; ++i)
@@ -116,7 +124,8 @@ class PlacesOfHints : public plan::PlanTest {
   std::string not_granted(const std::string& name, Reader reader = Reader::person,
                           const std::vector<std::string>& typed = {}) {
     const plan::Plan made = plan();
-    return Places(policy, made, canned.host, typed, reader).not_granted(name);
+    const host::Host near = local_view(canned.host);
+    return Places(policy, made, near, typed, reader).not_granted(name);
   }
 };
 
@@ -151,16 +160,64 @@ TEST_F(PlacesOfHints, WhatIsOnARemoteFileSystemIsNotLookedAt) {
     EXPECT_EQ(not_granted(name), "") << name;
 }
 
+TEST_F(PlacesOfHints, ANameOfTheSandboxsHomeIsThatOfTheCallers) {
+  EXPECT_EQ(not_granted("/home/sandbox/notes.txt"), "/home/me/notes.txt");
+  EXPECT_EQ(not_granted("/home/sandbox/notes.txt", Reader::unknown), "");
+  EXPECT_EQ(not_granted("/home/sandbox/project/data.csv", Reader::unknown),
+            "/home/me/project/data.csv");
+  for (const char* const name : {"/home/sandbox", "/home/sandbox/.ssh/id_rsa",
+                                 "/home/sandbox/project/../.bashrc", "/home/sandbox/.."})
+    EXPECT_EQ(not_granted(name), "") << name;
+}
+
+TEST_F(PlacesOfHints, AFileThatHasAnotherNameIsNotTold) {
+  canned.files->file("/home/me/project/hard.csv").names("/home/me/project/hard.csv", 2);
+  EXPECT_EQ(not_granted("hard.csv"), "");
+}
+
+TEST_F(PlacesOfHints, AHomeBehindALinkKeepsItsDottedNames) {
+  canned.files->link("/users", "/home");
+  canned.host.home = "/users/me";
+  for (const char* const name : {"/home/me/.bashrc", "/users/me/.bashrc", "/home/me", "/users/me"})
+    EXPECT_EQ(not_granted(name), "") << name;
+  EXPECT_EQ(not_granted("/home/me/notes.txt"), "/home/me/notes.txt");
+  canned.host.working_directory = "/home/me";
+  EXPECT_EQ(not_granted(".bashrc"), "");
+}
+
+TEST_F(PlacesOfHints, NoLookLeavesTheLocalFileSystems) {
+  canned.files->file("/home/me/project/far/.env/pyvenv.cfg")
+      .file("/home/me/project/far/HEAD")
+      .link("/home/me/project/out", "far/../data.csv")
+      .link("/home/me/project/up", "../project/data.csv");
+  const LocalFiles files(canned.files);
+  for (const char* const name : {"far", "far/HEAD", "far/.env/pyvenv.cfg", "auto/x"}) {
+    const std::string path = plan::joined("/home/me/project", name);
+    EXPECT_FALSE(files.look(path)) << name;
+    EXPECT_FALSE(files.canonical(path)) << name;
+    EXPECT_FALSE(files.read_head(path, 1)) << name;
+    EXPECT_FALSE(files.list(path, nullptr)) << name;
+    EXPECT_FALSE(files.may_read(path) || files.may_execute(path)) << name;
+  }
+  EXPECT_FALSE(files.canonical("/home/me/project/out"));
+  EXPECT_EQ(files.canonical("/home/me/project/up"), "/home/me/project/data.csv");
+  EXPECT_EQ(files.link_target("/home/me/project/up"), "../project/data.csv");
+  EXPECT_TRUE(files.may_read("/home/me/project/up"));
+}
+
 TEST_F(PlacesOfHints, ThePlanSaysWhatIsReadOnly) {
   canned.files->directory("/srv/data");
   policy = plan::policy_with(
       {{"filesystem.read", "[\"/srv/data\"]"}, {"filesystem.workspace.mode", "\"read-only\""}});
   const plan::Plan made = plan();
   const std::vector<std::string> typed;
-  const Places places(policy, made, canned.host, typed, Reader::person);
+  const host::Host near = local_view(canned.host);
+  const Places places(policy, made, near, typed, Reader::person);
   EXPECT_TRUE(places.read_only(places.inside("x"))->is_workspace);
   EXPECT_EQ(places.read_only("/srv/data/x")->target, "/srv/data");
   EXPECT_TRUE(places.read_only("/usr/lib/x").has_value());
+  EXPECT_FALSE(places.read_only(places.inside(".env")).has_value());
+  EXPECT_FALSE(places.read_only("/home/me/.ssh/id_rsa").has_value());
   EXPECT_TRUE(places.read_only("/data/x").has_value());
   EXPECT_FALSE(places.read_only("/tmp/x").has_value());
 }
@@ -175,7 +232,8 @@ TEST_F(PlacesOfHints, AModuleThatAnotherInterpreterHasIsFound) {
   canned.files->file("/opt/own/lib/python3.12/site-packages/six.py");
   const plan::Plan made = plan();
   const std::vector<std::string> typed;
-  const Places places(policy, made, canned.host, typed, Reader::unknown);
+  const host::Host near = local_view(canned.host);
+  const Places places(policy, made, near, typed, Reader::unknown);
   const auto other = [&](const char* module, const char* chosen) {
     return interpreter_with(module, chosen, canned.host, places);
   };
