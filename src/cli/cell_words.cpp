@@ -11,6 +11,7 @@
 #include "record/network_words.hpp"
 #include "record/parts.hpp"
 #include "record/words.hpp"
+#include "run/hints.hpp"
 #include "run/terminal_text.hpp"
 #include "session/json.hpp"
 
@@ -87,6 +88,13 @@ std::string end_words(const Json& record) {
   return detail.starts_with(status) ? detail : status + ": " + detail;
 }
 
+std::string error_words(const Json& record) {
+  const Json& answer = part(record, "answer");
+  if (!answer.is_object() || !part(answer, "error").is_object()) return {};
+  const Json& error = part(answer, "error");
+  return member_or(error, "name", "") + ": " + member_or(error, "value", "");
+}
+
 void tell_denials(const Json& record, Remedies cures, const Paint& paint) {
   write_stderr(
       record::denial_words(record::denials_of(record), paint,
@@ -96,6 +104,14 @@ void tell_denials(const Json& record, Remedies cures, const Paint& paint) {
   if (late > 0)
     write_stderr("sbx: " + describe(Bytes{late}) + " that came between two cells " +
                  (late == 1 ? "was" : "were") + " dropped\n");
+}
+
+void tell_hints(const Json& record, Remedies cures) {
+  const std::string error = error_words(record);
+  if (error.empty()) return;
+  write_stderr(record::hint_words(run::hints_after_cell(error), cures.of_session
+                                                                    ? record::Cured::command
+                                                                    : record::Cured::session));
 }
 
 void tell_cure(const Json& record, Remedies cures) {
@@ -108,6 +124,7 @@ void tell_cure(const Json& record, Remedies cures) {
 
 void tell_outcome(const Json& record, AlreadySaid known, Remedies cures, const Paint& paint) {
   tell_denials(record, cures, paint);
+  tell_hints(record, cures);
   if (const auto lost = record.find("write_error"); lost != record.end())
     write_stderr("sbx: cannot write " + member_or(*lost, "stream", "") + ": " +
                  member_or(*lost, "error", "") + "; the rest of it is dropped\n");

@@ -35,8 +35,12 @@ struct Remedies {
 };
 /// "over-budget: the sentence"; empty: the cell answered.
 [[nodiscard]] std::string end_words(const Json& record);
+/// "NameError: name 'x' is not defined"; empty: the cell raised nothing.
+[[nodiscard]] std::string error_words(const Json& record);
 /// What the policy refused to the cell, and what was written before it and belongs to no cell.
 void tell_denials(const Json& record, Remedies cures, const Paint& paint);
+/// What a cell lacked that raised an error, as far as the error tells.
+void tell_hints(const Json& record, Remedies cures);
 /// What would have let it go on.
 void tell_cure(const Json& record, Remedies cures);
 /// All of these, and what became of the context's state.

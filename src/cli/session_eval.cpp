@@ -32,6 +32,7 @@
 #include "protocol/requests.hpp"
 #include "record/cell.hpp"
 #include "record/words.hpp"
+#include "run/hints.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
 #include "session/drivers.hpp"
@@ -361,7 +362,18 @@ class Eval {
     run_.ended_context = run_.lost_state && !record.contains("lost_because");
     if (!typed_.output.quiet)
       tell_outcome(record, known_, {.of_budget = sets_budget(record)}, paint(typed_));
+    if (!typed_.output.quiet) tell_empty(record);
     return printed;
+  }
+
+  /// A cell that misses a file, where the session shows none.
+  void tell_empty(const Json& record) const {
+    const std::string note = run::note_after_cell(error_words(record), "start the session with");
+    if (note.empty()) return;
+    auto client = session::Client::connect(host_, typed_.operands.front());
+    const auto facts = client ? client->ask(protocol::InfoRequest{})
+                              : Result<protocol::SessionFacts>(fail(client.error()));
+    if (facts && facts->workspace == "empty") write_stderr("sbx: " + note + "\n");
   }
 
   /// An option of this cell set the budget that it has spent.

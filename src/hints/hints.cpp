@@ -12,6 +12,7 @@
 #include "hints/listeners.hpp"
 #include "hints/modules.hpp"
 #include "plan/files/path_text.hpp"
+#include "plan/program/project_environment.hpp"
 
 namespace sbx::hints {
 namespace {
@@ -42,12 +43,20 @@ class Search {
           hint = about_read_only(name);
           break;
         case Trouble::missing:
-          hint = about_missing(name);
+          hint = about_environment(name);
+          if (!hint) hint = about_missing(name);
+          if (!hint) hint = about_missing(beside_script(name));
           break;
         case Trouble::refused:
           break;
         case Trouble::module:
           hint = about_module(name);
+          break;
+        case Trouble::node_module:
+          hint = about_node_module(name);
+          break;
+        case Trouble::r_package:
+          hint = about_absent_module(word.trouble, name);
           break;
       }
       if (!hint) continue;
@@ -133,16 +142,86 @@ class Search {
                 .options = {"--allow-host", fmt::format("host.sbx.internal:{}", port)}};
   }
 
-  [[nodiscard]] std::optional<Hint> about_module(const std::string& name) const {
+  /// A name in the directory of the script that was typed; itself where that is the working
+  /// directory.
+  [[nodiscard]] std::string beside_script(const std::string& name) const {
+    if (facts_.typed.empty() || !facts_.typed.front().contains('/')) return name;
+    return plan::joined(plan::parent_of(facts_.typed.front()), name);
+  }
+
+  /// The interpreter that ran, and the word of the command line behind it.
+  struct Interpreter {
+    std::string path;
+    std::string script;
+  };
+  [[nodiscard]] Interpreter python() const {
+    const std::vector<std::string>& typed = facts_.typed;
     const std::string& chosen = facts_.plan.interpreter.path;
-    if (chosen.empty()) return std::nullopt;
-    const std::string other = interpreter_with(name, chosen, facts_.host, places_);
-    if (other.empty()) return about_dependencies(name);
+    if (!chosen.empty()) return {chosen, typed.empty() ? "script.py" : typed.front()};
+    const std::string& command = facts_.plan.executable;
+    if (!plan::base_name(command).starts_with("python")) return {};
+    return {command, typed.size() < 2 || typed[1].starts_with('-') ? "..." : typed[1]};
+  }
+
+  [[nodiscard]] std::optional<Hint> about_module(const std::string& name) const {
+    for (const std::string& file : {name + ".py", name})
+      for (const std::string& place : {beside_script(file), file})
+        if (auto hint = about_missing(place)) return hint;
+    const auto [chosen, script] = python();
+    const std::string other =
+        chosen.empty() ? "" : interpreter_with(name, chosen, facts_.host, places_);
+    if (!other.empty())
+      return Hint{
+          .kind = HintKind::module,
+          .what = name,
+          .text = fmt::format("\"{}\" has no module {}, which {} has: sbx run ... {} {}", chosen,
+                              name, other, other, script == "..." ? script : shell_word(script))};
+    if (auto hint = about_dependencies(name)) return hint;
+    const std::string environment = environment_of(chosen);
+    if (environment.empty()) return about_absent_module(Trouble::module, name);
     return Hint{.kind = HintKind::module,
                 .what = name,
-                .text = fmt::format("\"{}\" has no module {}, which {} has: sbx run ... {} {}",
-                                    chosen, name, other, other,
-                                    facts_.typed.empty() ? "script.py" : facts_.typed.front())};
+                .text = fmt::format("the virtual environment \"{}\" has no module {}, and sbx "
+                                    "installs none; install it there, outside",
+                                    environment, name)};
+  }
+
+  /// The virtual environment that was used.
+  [[nodiscard]] std::string environment_of(const std::string& interpreter) const {
+    if (const std::string& typed = facts_.policy.interpreters.venv.value; !typed.empty())
+      return typed;
+    const std::string directory = plan::parent_of(plan::parent_of(interpreter));
+    const bool is_one = !interpreter.empty() &&
+                        plan::is_within(interpreter, facts_.host.working_directory) &&
+                        places_.look(plan::joined(directory, "pyvenv.cfg")).has_value();
+    return is_one ? directory : std::string();
+  }
+
+  [[nodiscard]] std::optional<Hint> about_node_module(const std::string& name) const {
+    if (!places_.not_granted("node_modules/" + name).empty())
+      return Hint{.kind = HintKind::module,
+                  .what = name,
+                  .text = fmt::format(
+                      "it needs the module {} of \"node_modules\", which is here but not in the "
+                      "sandbox",
+                      name),
+                  .options = {"--read", "node_modules"}};
+    return about_absent_module(Trouble::node_module, name);
+  }
+
+  /// .venv/bin/python, where there is no .venv.
+  [[nodiscard]] std::optional<Hint> about_environment(const std::string& name) const {
+    const std::string directory = plan::environment_named(name);
+    const std::string path = places_.outside(directory);
+    if (directory.empty() || !plan::is_within(path, facts_.host.working_directory) ||
+        places_.look(path))
+      return std::nullopt;
+    return Hint{.kind = HintKind::module,
+                .what = directory,
+                .text = fmt::format("there is no virtual environment \"{0}\"; outside, python3 -m "
+                                    "venv {0} makes one",
+                                    directory),
+                .options = {"--venv", directory}};
   }
 
   /// PEP 723: a script's comments can list what it needs, and other programs install that.

@@ -29,6 +29,8 @@ constexpr auto kPhrases = std::to_array<Phrase>({
     {"nosuchfileexception", Trouble::missing},
     {"no rule to make target", Trouble::missing},
     {"does not exist", Trouble::missing},
+    {": command not found", Trouble::missing},
+    {": not found", Trouble::missing},
     {"cannot find module './", Trouble::missing},
     {"cannot find module '../", Trouble::missing},
     {"cannot find module '/", Trouble::missing},
@@ -38,6 +40,9 @@ constexpr auto kPhrases = std::to_array<Phrase>({
     {"couldn't connect", Trouble::refused},
     {"cannot be opened", Trouble::refused},  // R, of a socket
     {"no module named", Trouble::module},
+    {"cannot find module '", Trouble::node_module},
+    {"cannot find package '", Trouble::node_module},
+    {"there is no package called", Trouble::r_package},
 });
 
 std::string lower(std::string_view text) {
@@ -96,12 +101,14 @@ std::string_view stripped(std::string_view text) {
   return text;
 }
 
-/// "cat: NAME: No such…", "cannot create NAME: Read-only…", "open NAME: no such…": what stands
-/// before the phrase.
+/// "cat: NAME: No such…", "cannot create NAME: Read-only…", "open NAME: no such…", "tar: NAME:
+/// Cannot stat: No such…": what stands before the phrase.
 void add_before(std::vector<std::string>& names, std::string_view before) {
   before = stripped(before);
   while (!before.empty() && (before.back() == ':' || before.back() == '(' || before.back() == ','))
     before = stripped(before.substr(0, before.size() - 1));
+  for (const std::string_view verb : {": Cannot stat", ": Cannot open"})
+    if (before.ends_with(verb)) before.remove_suffix(verb.size());
   const auto colon = before.rfind(": ");
   std::string_view part = colon == std::string_view::npos ? before : before.substr(colon + 2);
   for (const std::string_view verb : {"cannot create ", "can't create ", "cannot open "})
@@ -154,6 +161,32 @@ void add_module(std::vector<std::string>& names, std::string_view behind) {
   add(names, behind.substr(0, length));
 }
 
+/// require("./util") looks for "./util.js" too.
+void add_extensions(std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const std::string name = names.front();
+  for (const char* const end : {".js", ".cjs", "/index.js"}) add(names, name + end);
+}
+
+/// 'lodash', "@scope/name/part", ‘ggplot2’: the package that a quoted name means.
+void add_package(std::vector<std::string>& names, std::string_view behind, bool has_scopes) {
+  const auto is_part = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+  };
+  constexpr std::string_view kQuoteMarks[] = {"'", "\"", "\xE2\x80\x98"};
+  behind = stripped(behind);
+  for (const std::string_view mark : kQuoteMarks)
+    if (behind.starts_with(mark)) behind.remove_prefix(mark.size());
+  std::size_t length = has_scopes && behind.starts_with('@') ? 1 : 0;
+  const std::size_t parts = length + 1;
+  for (std::size_t part = 0; part < parts; ++part) {
+    if (part > 0 && length < behind.size() && behind[length] == '/') ++length;
+    while (length < behind.size() && is_part(static_cast<unsigned char>(behind[length]))) ++length;
+  }
+  const std::string_view name = behind.substr(0, length);
+  if (!name.contains("..") && !name.starts_with('.') && !name.ends_with('/')) add(names, name);
+}
+
 LastWord read_line(std::string_view line, const Found& found) {
   LastWord word{.trouble = found.trouble, .names = {}};
   const std::string_view behind = line.substr(found.end);
@@ -164,9 +197,17 @@ LastWord read_line(std::string_view line, const Found& found) {
     case Trouble::module:
       add_module(word.names, behind);
       break;
+    case Trouble::node_module:
+    case Trouble::r_package:
+      // The phrase ends with the quote where Node says it.
+      add_package(word.names, behind, found.trouble == Trouble::node_module);
+      break;
     case Trouble::read_only:
     case Trouble::missing:
       add_quoted(word.names, line);
+      if (lower(line.substr(found.begin, found.end - found.begin))
+              .starts_with("cannot find module"))
+        add_extensions(word.names);
       add_before(word.names, line.substr(0, found.begin));
       add_behind(word.names, behind);
       break;

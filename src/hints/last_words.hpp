@@ -9,7 +9,8 @@
 /// this only says where to look.
 namespace sbx::hints {
 
-enum class Trouble : std::uint8_t { read_only, missing, refused, module };
+/// A module: of Python; node_module: a package of Node; r_package: one of R.
+enum class Trouble : std::uint8_t { read_only, missing, refused, module, node_module, r_package };
 
 struct LastWord {
   Trouble trouble{};

@@ -1,7 +1,8 @@
 #include "hints/modules.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <vector>
 
 #include "plan/files/path_text.hpp"
 
@@ -45,6 +46,37 @@ std::string interpreter_with(const std::string& module, const std::string& chose
       if (has_module(packages, module, places)) return python;
   }
   return {};
+}
+
+Hint about_absent_module(Trouble trouble, const std::string& module) {
+  Hint hint{.kind = HintKind::module, .what = module, .text = {}};
+  if (trouble == Trouble::node_module) {
+    hint.text = fmt::format(
+        "Node has no module {}, and sbx installs none; outside, npm install puts the project's "
+        "into node_modules",
+        module);
+    hint.options = {"--read", "node_modules"};
+  } else if (trouble == Trouble::r_package) {
+    hint.text = fmt::format(
+        "R has no package {}, and sbx installs none; outside, install.packages() as root puts "
+        "one where the sandbox sees it",
+        module);
+  } else {
+    hint.text = fmt::format(
+        "Python has no module {}, and sbx installs none; outside, python3 -m venv .venv makes an "
+        "environment, and .venv/bin/pip installs into it",
+        module);
+    hint.options = {"--venv", ".venv"};
+  }
+  return hint;
+}
+
+std::vector<Hint> after_cell(std::string_view error) {
+  std::vector<Hint> hints;
+  for (const LastWord& word : last_words(error))
+    if (word.trouble >= Trouble::module && hints.empty())
+      hints.push_back(about_absent_module(word.trouble, word.names.front()));
+  return hints;
 }
 
 }  // namespace sbx::hints

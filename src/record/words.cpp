@@ -426,6 +426,12 @@ std::string failure_words(const std::vector<NetworkFailure>& failures, const Pai
   return text;
 }
 
+std::string hint_words(const std::vector<Hint>& hints, Cured where) {
+  std::string text;
+  append_hints(text, hints, where);
+  return text;
+}
+
 std::string more_words(const std::string& cure, Cured where) {
   std::string text;
   if (!cure.empty())

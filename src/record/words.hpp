@@ -39,6 +39,9 @@ enum class Cured : std::uint8_t { command, session };
 [[nodiscard]] std::string denial_words(const std::vector<Denial>& denials, const Paint& paint,
                                        Cured where);
 
+/// What a program may have met, at most three hints.
+[[nodiscard]] std::string hint_words(const std::vector<Hint>& hints, Cured where);
+
 /// "to allow more" and the cure of a budget that was spent; empty without one.
 [[nodiscard]] std::string more_words(const std::string& cure, Cured where);
 

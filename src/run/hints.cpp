@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <initializer_list>
 #include <iterator>
 #include <string_view>
 
 #include "base/text.hpp"
 #include "hints/hints.hpp"
+#include "hints/last_words.hpp"
 #include "hints/local_files.hpp"
+#include "hints/modules.hpp"
 #include "plan/files/deny.hpp"
 #include "plan/files/git_worktree.hpp"
 #include "plan/files/grants.hpp"
@@ -206,6 +209,74 @@ bool is_read_only(const plan::Plan& plan, const std::string& path) {
   return deepest != nullptr && deepest->read_only();
 }
 
+/// A link of a file of an overlay's lower directory is a copy, with a number of its own; git takes
+/// that for an attack.
+std::string about_git_clone(const Outcome& outcome) {
+  const bool met =
+      std::ranges::any_of(std::array{&outcome.err, &outcome.out}, [](const Stream* stream) {
+        return std::string_view(stream->last).contains("hardlink different from source");
+      });
+  return met ? "git clone links files, and in a copy-on-write directory a link is another file; "
+               "git clone --no-hardlinks copies them"
+             : "";
+}
+
+bool says(const Outcome& outcome, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(words, [&outcome](std::string_view word) {
+    return std::string_view(outcome.err.last).contains(word) ||
+           std::string_view(outcome.out.last).contains(word);
+  });
+}
+
+/// The grants of one file each that the policy names; a script is shown without one.
+std::vector<const plan::Mount*> granted_files(const plan::Plan& plan, const host::Host& host) {
+  std::vector<const plan::Mount*> files;
+  for (const plan::Mount& mount : plan.mounts) {
+    const plan::HostSource* const source = mount.host_source();
+    if (mount.kind() != plan::MountKind::bind || source == nullptr || mount.origin.file.empty())
+      continue;
+    const auto facts = host.files->look(source->path);
+    if (facts && facts->type == host::FileType::regular) files.push_back(&mount);
+  }
+  return files;
+}
+
+/// A granted file is a mount of its own, which rename(2) can't replace (EBUSY), and no rename goes
+/// from one mount to another (EXDEV).
+std::string about_rename(const Outcome& outcome, const policy::Policy& policy,
+                         const plan::Plan& plan, const host::Host& host, std::string_view how) {
+  const bool is_busy = says(outcome, {"Device or resource busy", "EBUSY"});
+  const bool is_other = says(outcome, {"cross-device link", "Cross-device link", "EXDEV"});
+  if (!is_busy && !is_other) return {};
+  const std::vector<const plan::Mount*> files = granted_files(plan, host);
+  const auto named = std::ranges::find_if(files, [&outcome](const plan::Mount* file) {
+    return says(outcome, {plan::base_name(file->target)});
+  });
+  const plan::Mount* const file = named != files.end()           ? *named
+                                  : is_busy && files.size() == 1 ? files.front()
+                                                                 : nullptr;
+  if (file != nullptr) {
+    const std::string above = plan::parent_of(file->host_source()->path);
+    std::string text = fmt::format(
+        "\"{}\" is granted as one file, which rename() can't move or replace", file->target);
+    if (file->read_only()) return text;
+    if (!may_be_proposed(policy, host, above) || file->host_source()->path != file->target)
+      return text + "; in a directory of its own, which is granted, it can";
+    return text + fmt::format("; to grant its directory, {} --write {}", how,
+                              above == host.working_directory
+                                  ? "."
+                                  : shell_word(plan::operand_text(above)));
+  }
+  const bool has_overlay = std::ranges::any_of(plan.mounts, [](const plan::Mount& mount) {
+    return mount.kind() == plan::MountKind::overlay;
+  });
+  if (!is_other) return {};
+  return fmt::format(
+      "rename() moves nothing between the working directory, the home and /tmp{}; mv and "
+      "shutil.move copy instead",
+      has_overlay ? ", and no directory that was there before, as all is copy-on-write" : "");
+}
+
 /// git said "fatal:", and a part of the repository is elsewhere.
 std::string about_git(const Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
                       const host::Host& host, const HintStyle& style) {
@@ -273,6 +344,8 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
     return fmt::format("\"{}\" exists here but not in the sandbox; to show it, {} --read {}", name,
                        how, shell_word(plan::operand_text(name)));
   }
+  if (std::string text = about_git_clone(outcome); !text.empty()) return text;
+  if (std::string text = about_rename(outcome, policy, plan, host, how); !text.empty()) return text;
   if (std::string text = about_git(outcome, policy, plan, host, style); !text.empty()) return text;
   if (is_empty &&
       (looks_here(plan, host, operands) || looked_here(outcome, host.working_directory)))
@@ -313,6 +386,17 @@ void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan&
     if (!note.empty()) outcome.notes.push_back(std::move(note));
   }
   std::ranges::move(found, std::back_inserter(outcome.hints));
+}
+
+std::vector<Hint> hints_after_cell(std::string_view error) {
+  return hints::after_cell(error);
+}
+
+std::string note_after_cell(std::string_view error, std::string_view how) {
+  const bool misses = std::ranges::any_of(
+      hints::last_words(error),
+      [](const hints::LastWord& word) { return word.trouble == hints::Trouble::missing; });
+  return misses ? share_directory(how) : std::string();
 }
 
 }  // namespace sbx::run

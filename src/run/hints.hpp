@@ -24,4 +24,10 @@ struct HintStyle {
 void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
                const host::Host& all, const HintStyle& style);
 
+/// What a cell lacked that raised an error, by the words of the error alone: nothing is looked for.
+[[nodiscard]] std::vector<Hint> hints_after_cell(std::string_view error);
+/// For a cell of a sandbox that shows no file: says so if the error is about one. Empty otherwise.
+/// `how`: what the user does with an option.
+[[nodiscard]] std::string note_after_cell(std::string_view error, std::string_view how);
+
 }  // namespace sbx::run

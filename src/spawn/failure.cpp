@@ -10,6 +10,7 @@
 #include "base/obstacle.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "plan/program/project_environment.hpp"
 #include "spawn/faults.hpp"
 
 namespace sbx::spawn {
@@ -120,8 +121,12 @@ Error explain_exec(const plan::Plan& plan, int error) {
                         : "sbx session start --read PATH shows another directory";
       return result;
     }
+    const std::string environment = plan::environment_named(plan.executable);
     result.hint =
-        "it, or the loader it names, is not inside the sandbox: grant it with --read PATH";
+        environment.empty()
+            ? "it, or the loader it names, is not inside the sandbox: grant it with --read PATH"
+            : "where there is no environment " + environment + ": python3 -m venv " + environment +
+                  " makes it; otherwise --venv " + environment + " shows it";
     return result;
   }
   result.kind = ErrorKind::not_executable;

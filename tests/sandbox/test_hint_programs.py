@@ -1,7 +1,9 @@
 """Small programs that are refused something no system call tells: at least nine of ten are explained, and the option helps."""
 
+import http.server
 import itertools
 import shutil
+import threading
 
 import sbxtest
 from sbxtest import SbxTest
@@ -23,7 +25,7 @@ LANGUAGES = {
     "javascript": ("js", "node", {
         "missing": ["require('fs').readFileSync('{n}')", "require('fs').statSync('{n}')", "require('fs').copyFileSync('{n}', '/tmp/x')", "require('fs').promises.readFile('{n}')"],
         "read-only": ["require('fs').writeFileSync('{n}', 'x')", "require('fs').mkdirSync('{n}.d')", "require('fs').promises.writeFile('{n}', 'x')"],
-        "loopback": ["require('net').connect({p}, '127.0.0.1')", "require('http').get('http://127.0.0.1:{p}/')"],
+        "loopback": ["require('net').connect({p}, '127.0.0.1', function () { this.end() })", "require('http').get('http://127.0.0.1:{p}/')"],
         "host": ["require('https').get('https://{h}/')"]}),
     "r": ("R", "Rscript", {
         "missing": ["x <- readLines('{n}')", "x <- read.csv('{n}')", "x <- file('{n}', 'r')"],
@@ -37,7 +39,7 @@ LANGUAGES = {
 VALUES = {
     "missing": [("n", each) for each in ("data.csv", "./data.csv", "a b.txt", "sub/x", "sub/deep/y", "{w}/data.csv")],
     "read-only": [("n", each) for each in ("out.txt", "sub/new", "data.csv", "{w}/out.txt")],
-    "loopback": [("p", each) for each in ("5432", "6379")],
+    "loopback": [("p", each) for each in ("{first}", "{second}")],  # of servers of the host
     "host": [("h", each) for each in ("example.com", "pypi.org")],
 }
 
@@ -51,18 +53,38 @@ def programs():
     return rows
 
 
+class Greeting(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format, *arguments):
+        pass
+
+
 class HintPrograms(SbxTest):
     def setUp(self):
         super().setUp()
         for name in ("data.csv", "a b.txt", "sub/x", "sub/deep/y"):
             self.write(name, "a,b\n1,2\n")
+        self.ports = {"{first}": self.serve(), "{second}": self.serve()}
+
+    def serve(self):
+        """The port of a server on the host's loopback, which greets as one of HTTP."""
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Greeting)
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        return str(server.server_address[1])
 
     def explained(self, number, language, kind, text):
         """Whether the answer names what was refused; with the option of a hint the program gets further."""
         ending, program, _ = LANGUAGES[language]
         if shutil.which(program, path=PATH) is None:
             return None
-        text = text.replace("{w}", str(self.work))
+        for mark, value in {"{w}": str(self.work), **self.ports}.items():
+            text = text.replace(mark, value)
         if language == "c":
             text = "#include <stdio.h>\nint main(void) { " + text + " return 0; }"
         script = self.write(f"p{number}.{ending}", text + "\n", directory=self.tmp / "programs")
@@ -72,7 +94,13 @@ class HintPrograms(SbxTest):
         if kind == "host":
             return any(each["kind"] == "network" or "name " in each["what"] for each in ended.record["denials"])
         hints = [each for each in ended.record.get("hints", []) if each["kind"] == {"missing": "not-granted"}.get(kind, kind)]
-        if hints and kind != "loopback":
+        if hints and kind == "loopback":
+            # The hint names the server's name inside too.
+            address = hints[0]["options"][1]
+            self.assertIn(f"is {address} inside", hints[0]["text"])
+            script.write_text(text.replace("127.0.0.1", "host.sbx.internal").replace("localhost", "host.sbx.internal") + "\n")
+            self.exited(self.sbx(*hints[0]["options"], *lang, script))
+        elif hints:
             better = self.sbx(*hints[0]["options"], *lang, script)
             self.assertTrue(better.outcome["exit_code"] == 0 or not better.record.get("hints"), f"{text}\n{ended}\n{better}")
         return bool(hints)

@@ -91,8 +91,98 @@ class Hints(SbxTest):
     def test_a_script_that_lists_its_dependencies_is_told_the_way(self):
         self.write("needs.py", "# /// script\n# dependencies = ['nosuchmodule']\n# ///\nimport nosuchmodule\n")
         self.assertEqual(self.hints(self.sbx("needs.py")), [("module", "nosuchmodule", ["--venv", "DIR"])])
-        self.write("plain.py", "import nosuchmodule\n")
-        self.assertEqual(self.hints(self.sbx("plain.py")), [])
+
+    def test_a_file_beside_the_script_that_it_imports_is_told_and_its_option_helps(self):
+        self.write("sub/other.py", "x = 1\n")
+        self.write("sub/pack/__init__.py", "x = 1\n")
+        self.write("other.js", "")
+        self.write("sub/more.js", "")
+        for name, code, told in (("main.py", "import sub.pack", "sub"), ("sub/main.py", "import other", "sub/other.py"), ("sub/main.py", "import pack", "sub/pack"),
+                                 ("main.js", "require('./other')", "./other.js"), ("sub/main.js", "require('./more')", "sub/./more.js")):
+            if shutil.which({"py": "python3", "js": "node"}[name[-2:]], path="/usr/local/bin:/usr/bin:/bin"):
+                self.write(name, code + "\n")
+                said = self.hints(self.sbx(name))
+                self.assertEqual(said, [("not-granted", os.path.normpath(self.work / told), ["--read", os.path.normpath(self.work / told)])], f"{name}: {code}")
+                self.exited(self.sbx(*said[0][2], name))
+
+    def test_a_module_that_nobody_has_is_told_with_the_way_to_it(self):
+        self.write("main.py", "import nosuchmodule\n")
+        for words in (("main.py",), ("--read", "main.py", "--", "/usr/bin/python3", "main.py"), ("--lang", "python", "-c", "import nosuchmodule.part")):
+            ended = self.sbx(*words)
+            self.assertEqual(self.hints(ended), [("module", "nosuchmodule", ["--venv", ".venv"])], ended)
+        told = self.sbx("main.py", json_record=False).err.decode()
+        self.assertIn("python3 -m venv .venv makes an environment", told)
+        # As it says, but for pip.
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", ".venv"], cwd=self.work, check=True)
+        packages, = self.work.glob(".venv/lib/python3*/site-packages")
+        ended = self.sbx("--venv", ".venv", "main.py")
+        self.assertEqual(self.hints(ended), [("module", "nosuchmodule", [])], ended)
+        (packages / "nosuchmodule.py").write_text("")
+        self.exited(self.sbx("--venv", ".venv", "main.py"))
+
+    def test_an_environment_that_is_not_there_is_told_with_the_way_to_it(self):
+        self.write("main.py", "")
+        absent = self.sbx(".venv/bin/python", "main.py", json_record=False)
+        self.assertEqual((absent.status, absent.err.decode()), (127, "sbx: error[not-found]: there is no virtual environment '.venv'\n"
+                                                                    "  help: python3 -m venv .venv makes it\n"))
+        self.assertIn("no file './bin/python'", self.sbx("./bin/python", "main.py", json_record=False).err.decode())
+        lines = (".venv/bin/python main.py", ". .venv/bin/activate; python main.py", "bash -c '.venv/bin/python main.py'")
+        for line in lines:
+            ended = self.sbx("--read", "main.py", "--", "sh", "-c", line)
+            self.assertEqual(self.hints(ended), [("module", ".venv", ["--venv", ".venv"])], ended)
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", ".venv"], cwd=self.work, check=True)
+        for line in lines:
+            self.exited(self.sbx("--read", "main.py", "--venv", ".venv", "--", "sh", "-c", line))
+        # Of what is elsewhere nothing is told, whether it is there or not.
+        for place in ("/usr/nosuchenv", "../nosuchenv", "~/nosuchenv", "/usr"):
+            ended = self.sbx("--", "sh", "-c", f"echo 'sh: 1: {place}/bin/python: not found' >&2; exit 1")
+            self.assertEqual(self.hints(ended), [], ended)
+
+    def test_a_package_of_node_or_r_is_told_with_the_way_to_it(self):
+        path = "/usr/local/bin:/usr/bin:/bin"
+        self.write("node_modules/here/index.js", "")
+        self.write("node_modules/@scope/here/index.js", "")
+        for name, code, module in (("a.js", "require('here')", "here"), ("b.js", "require('@scope/here')", "@scope/here")):
+            if shutil.which("node", path=path):
+                self.write(name, code)
+                ended = self.sbx(name)
+                self.assertEqual(self.hints(ended), [("module", module, ["--read", "node_modules"])], ended)
+                self.assertIn("which is here but not in the sandbox", str(ended.record["hints"]))
+                self.exited(self.sbx("--read", "node_modules", name))
+        for name, code, module in (("c.js", "require('nosuch/part')", "nosuch"), ("d.mjs", "import '@scope/nosuch/part'", "@scope/nosuch")):
+            if shutil.which("node", path=path):
+                self.write(name, code)
+                ended = self.sbx(name)
+                self.assertEqual(self.hints(ended), [("module", module, ["--read", "node_modules"])], ended)
+                self.assertIn("outside, npm install", str(ended.record["hints"]))
+        if shutil.which("Rscript", path=path):
+            ended = self.sbx("--", "Rscript", "-e", "library(nosuch)")
+            self.assertEqual(self.hints(ended), [("module", "nosuch", [])], ended)
+            self.assertIn("install.packages()", str(ended.record["hints"]))
+
+    def test_a_granted_file_that_can_not_be_replaced_is_told_and_its_directory_helps(self):
+        said = f'"{self.work}/sub/x" is granted as one file, which rename() can\'t move or replace; to grant its directory, add --write {self.work}/sub'
+        for command in (("sed", "-i", "s/x/y/", "sub/x"), ("sh", "-c", "echo y > sub/y; mv sub/y sub/x"),
+                        ("python3", "-c", "import os; open('sub/y', 'w').write('y'); os.replace('sub/y', 'sub/x')"),
+                        ("python3", "-c", "import os; os.rename('sub/x', 'sub/y')")):
+            self.write("sub/x", "x")
+            ended = self.sbx("--write", "sub/x", "--", *command, json_record=False)
+            self.assertEqual((ended.status != 0, said in ended.err.decode()), (True, True), ended)
+            self.exited(self.sbx("--write", self.work / "sub", "--", *command))
+        self.write("notes", "x", directory=self.home)
+        for options in (("--write", self.home / "notes"), ("--read", self.home / "notes")):  # the home is not to be granted
+            ended = self.sbx(*options, "--", "mv", self.home / "notes", "/tmp/x", json_record=False)
+            self.assertIn("is granted as one file", ended.err.decode())
+            self.assertNotIn("add --write", ended.err.decode())
+        # Without such a grant the words are a program's own.
+        ended = self.sbx("--read", "sub", "--", "sh", "-c", "echo 'mv: x: Device or resource busy' >&2; exit 1", json_record=False)
+        self.assertNotIn("rename", ended.err.decode())
+
+    def test_what_rename_does_not_move_is_told_with_what_does(self):
+        for code, better in (("os.rename('sub', 'new')", "shutil.move('sub', 'new')"), ("os.rename('data.csv', '/tmp/data.csv')", "shutil.move('data.csv', '/tmp/data.csv')")):
+            ended = self.sbx("-p", "python", "--", "python3", "-c", f"import os; {code}", json_record=False)
+            self.assertIn("sbx: rename() moves nothing between the working directory, the home and /tmp, and no directory that was there before", ended.err.decode())
+            self.exited(self.sbx("-p", "python", "--", "python3", "-c", f"import shutil; {better}"))
 
     def test_a_refused_connection_to_the_own_loopback_is_told(self):
         said = [("loopback", "127.0.0.1:5432", ["--allow-host", "host.sbx.internal:5432"])]
@@ -184,8 +274,15 @@ class Hints(SbxTest):
             self.assertEqual("--read" in said, name == "plain", said)
         self.assertIn(str(self.home / "plain/token"), said)
 
+    def test_git_clone_in_an_overlay_is_told_how_to_copy(self):
+        subprocess.run(["git", "init", "-q", self.work / "src"], check=True)
+        subprocess.run(["git", "-C", self.work / "src", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+        failed = self.sbx("-p", "python", "--", "git", "clone", "src", "dst", json_record=False)
+        self.assertEqual((failed.status, b"git clone --no-hardlinks copies them" in failed.err), (128, True), failed)
+        self.assertEqual(self.sbx("-p", "python", "--", "git", "clone", "--no-hardlinks", "src", "dst").status, 0)
+
     def test_a_program_that_lies_learns_nothing(self):
-        """50 lies: of names that are denied, elsewhere, special, or behind a link."""
+        """Of names that are denied, elsewhere, special, or behind a link. test_hint_liars.py has more ways to lie."""
         self.write(".env", "SECRET=1\n")
         self.write(".ssh/id_rsa", "key", directory=self.home)
         self.write("notes.txt", "notes", directory=self.home)

@@ -122,6 +122,18 @@ class Cells(EvalTest):
         self.assertIn("ValueError: no", plain.err)
         self.assertNotIn("<sbx>", plain.err)
 
+    def test_a_file_that_is_missing_where_the_session_shows_none_is_told_with_the_way_to_it(self):
+        self.write("data.csv", "a,b\n")
+        self.start_session()
+        said = "sbx: the working directory inside the sandbox is empty; to share this one copy-on-write, start the session with --workspace .:overlay\n"
+        code = "print(open('data.csv').read())"
+        self.assertTrue(self.sbx_session("eval", "work", "-c", code).err.endswith(said))
+        self.assertNotIn(said, self.sbx_session("eval", "-q", "work", "-c", code).err)
+        self.assertNotIn(said, self.sbx_session("eval", "work", "-c", "1 / 0").err)
+        self.start_session("--workspace", ".:overlay", name="other")
+        self.assertEqual(self.sbx_session("eval", "other", "-c", code).out, "a,b\n\n")
+        self.assertNotIn(said, self.sbx_session("eval", "other", "-c", "open('nosuch')").err)
+
     def test_quiet_suppresses_words_of_sbx_only(self):
         self.start_session()
         code = "import os; print('last', flush=True); os._exit(4)"

@@ -237,6 +237,27 @@ class Failures(NotebookTest):
         told = self.cells(notebook("import ctypes; ctypes.CDLL(None).ptrace(0, 0, 0, 0)")).err
         self.assertRegex(told, r'^sbx: denied: ptrace by \S+: .*\nsbx:   to allow it: syscalls.allow = \["ptrace"\]')
 
+    def test_a_module_that_is_missing_is_told_with_the_way_to_it(self):
+        answer = self.cells(notebook("import nosuchmodule"))
+        self.assertEqual(answer.err.splitlines()[-1], "sbx: perhaps Python has no module nosuchmodule, and sbx installs none; outside, python3 -m venv .venv "
+                         "makes an environment, and .venv/bin/pip installs into it: add --venv .venv")
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", ".venv"], cwd=self.work, check=True)
+        for packages in self.work.glob(".venv/lib/python3*/site-packages"):
+            (packages / "nosuchmodule.py").write_text("")
+        self.assertEqual(self.cells(notebook("import nosuchmodule"), "--venv", ".venv").err, "")
+
+    def test_a_file_that_is_missing_where_none_is_shown_is_told_with_the_way_to_it(self):
+        self.write("data.csv", "a,b\n")
+        self.write("cells.py", "# %%\nprint(open('data.csv').read())\n")
+        said = "sbx: the working directory inside the sandbox is empty; to share this one copy-on-write, add --workspace .:overlay"
+        answer = self.run_sbx("run", "--cells", "cells.py")
+        self.assertEqual((answer.status, answer.err.splitlines()[-1]), (1, said), answer)
+        answer = self.run_sbx("run", "--workspace", ".:overlay", "--cells", "cells.py")
+        self.assertEqual((answer.status, answer.out), (0, "a,b\n\n"), answer)
+        for path, options in (("nosuch.csv", ("--workspace", ".:overlay")), ("1 / 0", ())):
+            self.write("cells.py", f"# %%\nopen('{path}')\n" if options else "# %%\n1 / 0\n")
+            self.assertNotIn("is empty", self.run_sbx("run", *options, "--cells", "cells.py").err)
+
     def test_a_reader_that_left_is_told(self):
         self.write_notebook(notebook("print('x' * 100_000)", "2"))
         read, write = os.pipe()

@@ -43,6 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"OSError: [Errno 30] Read-only file system: '/usr/x'", kReadOnly, "/usr/x"},
         Case{"cat: sales.csv: No such file or directory\n", kMissing, "sales.csv"},
         Case{"cat: 'two words': No such file or directory", kMissing, "two words"},
+        Case{"tar: a b.csv: Cannot stat: No such file or directory", kMissing, "a b.csv"},
         Case{"ls: cannot access 'x': No such file or directory", kMissing, "x"},
         Case{"cp: cannot stat \xE2\x80\x98x\xE2\x80\x99: No such file or directory", kMissing, "x"},
         Case{"sh: 1: cannot create out.txt: Read-only file system", kReadOnly, "out.txt"},
@@ -68,7 +69,16 @@ INSTANTIATE_TEST_SUITE_P(
              Trouble::refused, "localhost:8000"},
         Case{"connection to server at \"127.0.0.1\", port 5432 failed: Connection refused",
              Trouble::refused, "127.0.0.1:5432"},
-        Case{"ModuleNotFoundError: No module named 'pandas.io'", Trouble::module, "pandas"}));
+        Case{"ModuleNotFoundError: No module named 'pandas.io'", Trouble::module, "pandas"},
+        Case{"Error: Cannot find module './lib'", kMissing, "./lib.js"},
+        Case{"Error: Cannot find module '@a/b/c'", Trouble::node_module, "@a/b"},
+        Case{"[ERR_MODULE_NOT_FOUND]: Cannot find package 'left-pad' imported from /x/a.mjs",
+             Trouble::node_module, "left-pad"},
+        Case{"Error in library(x) : there is no package called \xE2\x80\x98"
+             "data.table\xE2\x80\x99",
+             Trouble::r_package, "data.table"},
+        Case{"sh: 1: .venv/bin/python: not found", kMissing, ".venv/bin/python"},
+        Case{"bash: line 1: x.py: command not found", kMissing, "x.py"}));
 
 TEST(LastWordsOfMany, TheLastLineIsFirst) {
   const auto words = last_words(

@@ -21,6 +21,7 @@
 #include "plan/program/languages.hpp"
 #include "protocol/requests.hpp"
 #include "record/words.hpp"
+#include "run/hints.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
 #include "session/drivers.hpp"
@@ -180,6 +181,7 @@ class CellsCommand {
       return {};
     }
     session_ = started->facts.name;
+    has_no_files_ = started->facts.workspace == "empty";
     run_cells();
     if (target_) note(bring_files_out());
     note(stop());
@@ -257,9 +259,17 @@ class CellsCommand {
     }
     if (is_right) return;
     fail_at(cell, why(end.record), end.status, line_of(end.record));
+    if (!is_silent()) tell_hints(end.record, kCures);
     if (!is_silent()) tell_cure(end.record, kCures);
+    if (!is_silent()) tell_empty(end.record);
     raised_ = answered && end.cancelled_by == 0;
     if (raised_ && typed_.cell.keep_going) stops_ = false;
+  }
+
+  /// A cell that misses a file, where the sandbox shows none: nothing is looked for.
+  void tell_empty(const Json& record) const {
+    const std::string note = run::note_after_cell(error_words(record), "add");
+    if (has_no_files_ && !note.empty()) write_stderr("sbx: " + note + "\n");
   }
 
   /// A cell may give new data to what an earlier one displayed.
@@ -295,10 +305,8 @@ class CellsCommand {
   static std::string why(const Json& record) {
     if (std::string end = end_words(record); !end.empty()) return end;
     const Json answer = part(record, "answer");
-    if (answer.is_object() && part(answer, "error").is_object()) {
+    if (const std::string text = error_words(record); !text.empty()) {
       constexpr std::size_t kMost = 300;
-      const Json& error = part(answer, "error");
-      const std::string text = member_or(error, "name", "") + ": " + member_or(error, "value", "");
       return text.size() > kMost ? lossy_utf8(text.substr(0, kMost)) + " ..." : text;
     }
     if (answer.is_object() && part(answer, "exit").is_number_integer())
@@ -405,6 +413,7 @@ class CellsCommand {
   host::Host host_;
   UniqueFd signals_;
   std::string session_;
+  bool has_no_files_ = false;
   std::uint64_t count_ = 0;
   Json cells_ = Json::array();
   /// An output that later cells can change by its name.

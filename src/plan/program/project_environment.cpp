@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "plan/files/path_text.hpp"
 
@@ -121,6 +122,17 @@ std::optional<std::string> project_program(const host::Host& host, const RunRequ
     if (real && is_within(*real, modules) && lookup.is_executable_file(*real)) return place;
   }
   return std::nullopt;
+}
+
+std::string environment_named(std::string_view name) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("._-/").contains(static_cast<char>(c));
+  };
+  const std::string programs = parent_of(name);
+  const std::string directory = parent_of(programs);
+  const bool is_one = base_name(programs) == "bin" && directory != "/" &&
+                      base_name(directory).ends_with("env") && !directory.starts_with('-');
+  return is_one && std::ranges::all_of(name, is_plain) ? directory : std::string();
 }
 
 }  // namespace sbx::plan

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "plan/files/steps.hpp"
 #include "plan/plan.hpp"
@@ -36,5 +37,10 @@ struct ProjectEnvironment {
                                                          const RunRequest& request,
                                                          const Lookup& lookup, const View& view,
                                                          const std::string& name);
+
+/// ".venv" for ".venv/bin/python": the virtual environment that a name of a program in it means, by
+/// its text alone. Empty for other names, and for those with other characters than letters, digits,
+/// '.', '_', '-' and '/'.
+[[nodiscard]] std::string environment_named(std::string_view name);
 
 }  // namespace sbx::plan

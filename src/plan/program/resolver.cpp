@@ -422,6 +422,10 @@ Status Resolver::run_command(const std::string& name) {
                    .errno_value = real.error().errno_value});
     if (!real) {
       const std::string similar = lookup_.similar_file(name, absolute(name));
+      const std::string environment = environment_named(name);
+      if (!environment.empty() && !lookup_.real(absolute(environment)))
+        return not_found("there is no virtual environment '" + environment + "'",
+                         "python3 -m venv " + environment + " makes it");
       return not_found("there is no file '" + name + "'",
                        similar.empty() ? volume_hint(name) : "did you mean '" + similar + "'?");
     }
