@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/habits.hpp"
 #include "cli/options.hpp"
@@ -192,8 +193,22 @@ std::string with_second_word(std::string_view word) {
   return forms;
 }
 
+/// "sbx session NAME ls": the command comes first.
+std::string turned_round(std::span<const char* const> arguments) {
+  if (arguments.size() < 3) return {};
+  const std::string name = fmt::format("{} {}", arguments[0], arguments[2]);
+  const auto names = command_names();
+  if (std::ranges::find(names, name) == names.end()) return {};
+  std::string form = fmt::format("sbx {} {}", name, shell_word(arguments[1]));
+  for (const char* const word : arguments.subspan(3)) form += " " + shell_word(word);
+  return form;
+}
+
 std::unexpected<Error> unknown_command(std::span<const char* const> arguments) {
   if (const std::string form = command_habit(arguments); !form.empty())
+    return usage("unknown-command", fmt::format("unknown command \"{}\"", words_of(arguments)),
+                 form);
+  if (const std::string form = turned_round(arguments); !form.empty())
     return usage("unknown-command", fmt::format("unknown command \"{}\"", words_of(arguments)),
                  form);
   const std::string second_words = below(arguments[0]);
@@ -251,7 +266,7 @@ Status parse_options(const CommandRow& row, std::span<const char* const> argumen
 bool is_of_answer(const OptionRow& option) {
   const std::string_view names = option.names;
   return option.group == kAnswerGroup || names == "--json" || names == "--stream" ||
-         names == "--color";
+         names == "--color" || names == "--cells";
 }
 
 OptionDoc describe(const CLI::Option& option) {
@@ -338,6 +353,8 @@ Invocation salvage_output(std::span<const char* const> arguments) {
     std::string_view value;
     if (has_value && i + 1 < split->own.size()) value = split->own[i + 1];
     i += has_value ? 1 : 0;
+    if (option != nullptr && std::string_view(option->names) == "--cells")
+      typed.cell.is_notebook = true;
     // An error in this value has been reported, or matters less than the first one.
     if (option != nullptr && is_of_answer(*option)) (void)option->take(typed, value);
   }

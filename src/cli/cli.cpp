@@ -111,11 +111,14 @@ int main_of(const Process& process) {
     return print(completion::complete({arguments.begin() + 1, arguments.end()}));
   const auto typed = parse_command_line(arguments);
   if (typed) return dispatch(*typed, process);
-  if (is_run(arguments)) return refuse_run(salvage_output(arguments), typed.error());
-  const bool is_eval = arguments.size() > 1 && std::string_view(arguments[0]) == "session" &&
-                       std::string_view(arguments[1]) == "eval";
-  if (is_eval) return refuse_cell(salvage_output(arguments), typed.error());
-  return complain(salvage_output(arguments), typed.error(), kUsage);
+  const Invocation known = salvage_output(arguments);
+  if (is_run(arguments))
+    return known.cell.is_notebook ? refuse_cells(known, typed.error())
+                                  : refuse_run(known, typed.error());
+  if (known.command == "session eval") return refuse_cell(known, typed.error());
+  // It exits as a call did.
+  const bool is_wait = known.command == "session wait";
+  return complain(known, typed.error(), is_wait ? exit_status::kCouldNot : kUsage);
 }
 
 }  // namespace sbx::cli

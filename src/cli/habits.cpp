@@ -9,7 +9,8 @@
 namespace sbx::cli {
 namespace {
 
-/// `form` gets the words that follow, or `usual` where there are none.
+/// `form` gets the words that follow, or `usual` where there are none; one that begins with "sbx"
+/// is a form of its own.
 struct CommandHabit {
   std::string_view words;
   const char* form;
@@ -25,11 +26,13 @@ constexpr CommandHabit kCommandHabits[] = {
     {"attach", "sbx session eval -i {}", "NAME"},
     {"connect", "sbx session eval -i {}", "NAME"},
     {"cp", "sbx session put NAME FILE, or sbx session get NAME PATH", ""},
-    {"kill", "sbx stop {}", "ID"},
+    {"kill", "sbx session stop {}",
+     "sbx stop ID ends a run of sbx ps, sbx session stop NAME a session"},
     {"rm", "sbx session stop {}", "NAME"},
     {"ls", "sbx session list", ""},
     {"list", "sbx session list", ""},
-    {"logs", "sbx session logs {}", "NAME CALL"},
+    {"logs", "sbx session logs {}",
+     "sbx session logs NAME CALL: sbx session list names sessions, sbx session calls NAME calls"},
     {"stats", "sbx session stats {}", "NAME"},
     {"inspect", "sbx session show {}", "NAME"},
     {"diff", "sbx session diff {}", "NAME"},
@@ -42,7 +45,7 @@ constexpr CommandHabit kCommandHabits[] = {
     {"info", "sbx doctor", ""},
     {"init", "sbx policy init", ""},
     // Interpreters and notebooks.
-    {"shell", "sbx run -i -p shell bash", ""},
+    {"shell", "sbx session exec -i {} bash", "sbx run -i -p shell bash"},
     {"repl", "sbx session start work; sbx session eval -i work", ""},
     {"console", "sbx session start work; sbx session eval -i work", ""},
     {"notebook", "sbx run -p python --cells {}", "FILE.ipynb"},
@@ -158,6 +161,8 @@ std::string command_habit(std::span<const char* const> arguments) {
     std::string rest;
     for (const char* const word : arguments.subspan(habit.words.contains(' ') ? 2 : 1))
       rest += (rest.empty() ? "" : " ") + without_tty(word);
+    if (habit.words == "kill" && rest.starts_with("r_")) return "sbx stop " + rest;  // of a run
+    if (rest.empty() && std::string_view(habit.usual).starts_with("sbx ")) return habit.usual;
     return fmt::format(fmt::runtime(habit.form), rest.empty() ? habit.usual : rest);
   }
   return {};

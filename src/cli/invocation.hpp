@@ -29,11 +29,12 @@ struct OutputOptions {
 
 /// session eval, run --cells.
 struct CellOptions {
-  std::string context;      ///< --context, empty if none
-  std::string results;      ///< --results, a directory; empty if none
-  bool stream = false;      ///< --stream
-  std::string notebook;     ///< run --cells, empty if none
-  bool keep_going = false;  ///< run --keep-going
+  std::string context;       ///< --context, empty if none
+  std::string results;       ///< --results, a directory; empty if none
+  bool stream = false;       ///< --stream
+  std::string notebook;      ///< run --cells, empty if none
+  bool is_notebook = false;  ///< run --cells was typed, perhaps without its value
+  bool keep_going = false;   ///< run --keep-going
   std::vector<std::pair<std::string, std::string>> parameters;  ///< run --parameter: name, value
 };
 

@@ -46,7 +46,8 @@ Result<PathOperand> split_path_operand(std::string_view text, std::string_view o
                                        Target target) {
   PathOperand parts = SBX_TRY(split_colon(text, option));
   if (parts.source.empty())
-    return bad_value(fmt::format("{} needs a path, got \"{}\"", option, text));
+    return bad_value(fmt::format("{} needs a path, got \"{}\"", option, text),
+                     fmt::format("for example {} ./data.csv", option));
   if (target == Target::absolute && !parts.suffix.empty() && !parts.suffix.starts_with('/'))
     return bad_value(
         fmt::format("{}: the target \"{}\" is not an absolute path", option, parts.suffix),

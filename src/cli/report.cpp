@@ -24,7 +24,11 @@ std::unexpected<Error> unwritable(const std::string& shown, int errno_value) {
   return fail(Error{.kind = ErrorKind::usage,
                     .code = "report-unwritable",
                     .message = fmt::format("cannot write the report to \"{}\"", shown),
-                    .errno_value = errno_value});
+                    .errno_value = errno_value,
+                    .hint = errno_value == EISDIR ? "name a file in it"
+                            : errno_value == ENOENT || errno_value == ENOTDIR
+                                ? "name a file in a directory that is there"
+                                : ""});
 }
 
 Status check_descriptor(int descriptor, std::string_view option) {

@@ -1,5 +1,6 @@
 #include "cli/run_command.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "cli/live_denials.hpp"
 #include "cli/parent.hpp"
 #include "cli/report.hpp"
+#include "cli/usage.hpp"
 #include "host/host.hpp"
 #include "host/state.hpp"
 #include "policy/locate.hpp"
@@ -97,6 +99,7 @@ class RunCommand {
     if (typed_.die_with_parent) parent_ = open_parent();
     // First, so that the record includes every later error.
     if (const auto prepared = prepare_report(); !prepared) return could_not(prepared.error());
+    if (const auto given = check_program_input(typed_); !given) return could_not(given.error());
     complete_request();
     if (typed_.output.dry_run) return dry_run();
     answer_ = run::launch(request_, sinks());
@@ -272,6 +275,15 @@ class RunCommand {
 
 int run_command(const Invocation& typed, const OwnProcess& process) {
   return RunCommand(typed, process).run();
+}
+
+Status check_program_input(const Invocation& typed) {
+  const auto& request = typed.request;
+  if (!request.code_from_stdin || request.stdin_mode != plan::StdinMode::inherit) return {};
+  const int flags = ::fcntl(STDIN_FILENO, F_GETFL);
+  if (flags >= 0 && (flags & O_ACCMODE) != O_WRONLY) return {};
+  return usage("cannot-read", "the program comes from standard input, which is closed",
+               "a file or a pipe: sbx run --lang python - < FILE");
 }
 
 int refuse_run(const Invocation& typed, const Error& error) {

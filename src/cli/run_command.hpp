@@ -17,6 +17,9 @@ struct OwnProcess {
 /// `sbx run`. Returns its exit status.
 [[nodiscard]] int run_command(const Invocation& typed, const OwnProcess& process);
 
+/// A program that comes from standard input needs one. Errors: usage "cannot-read".
+[[nodiscard]] Status check_program_input(const Invocation& typed);
+
 /// Handles an invalid command line of `sbx run`: reports the error on stderr and, if `typed` still
 /// requests one, in a record.
 [[nodiscard]] int refuse_run(const Invocation& typed, const Error& error);

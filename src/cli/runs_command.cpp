@@ -58,9 +58,10 @@ std::string as_json(const std::vector<UnderWay>& runs) {
 
 int list_runs(const Invocation& typed) {
   if (!typed.operands.empty())
-    return complain(
-        typed,
-        {.kind = ErrorKind::usage, .code = "usage", .message = "\"sbx ps\" takes no operands"});
+    return complain(typed, {.kind = ErrorKind::usage,
+                            .code = "usage",
+                            .message = "\"sbx ps\" takes no operands",
+                            .hint = "leave it out: sbx ps"});
   const auto runs = run::runs_under_way();
   if (!runs) return complain(typed, runs.error());
   if (!typed.output.json && runs->empty()) {  // a program that parses stdout then finds no runs

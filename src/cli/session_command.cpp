@@ -420,9 +420,10 @@ class SessionCommand {
                    "for example 30m or 2h");
     const auto time = parse_duration(operands_[1]);
     if (!time || time->count() < 1000)
-      return usage("bad-value",
-                   fmt::format("\"{}\" is not a time of 1s or more", printable(operands_[1])),
-                   "a number and a unit: 30s, 30m or 2h");
+      return usage(
+          "bad-value", fmt::format("\"{}\" is not a time of 1s or more", printable(operands_[1])),
+          operands_[1].starts_with('-') ? "the time from now, as 5m; sbx session stop NAME ends it"
+                                        : "a number and a unit: 30s, 30m or 2h");
     const protocol::SessionFacts facts = SBX_TRY(
         ask(protocol::ExtendRequest{.milliseconds = static_cast<std::uint64_t>(time->count())}));
     if (typed_.output.json) return print(dump(session::headed(facts)));

@@ -11,6 +11,7 @@
 #include "cli/forwarding.hpp"
 #include "cli/parent.hpp"
 #include "cli/report.hpp"
+#include "cli/run_command.hpp"
 #include "cli/usage.hpp"
 #include "protocol/packet.hpp"
 #include "protocol/requests.hpp"
@@ -84,6 +85,7 @@ class Exec {
 
   Result<protocol::CallRequest> request() {
     if (typed_.detach) SBX_TRY(check_detached());
+    SBX_TRY(check_program_input(typed_));
     stdin_file_ = SBX_TRY(run::open_stdin(request_.program));
     for (const auto* list : {&typed_.sets, &typed_.named})
       request_.overrides.insert(request_.overrides.end(), list->begin(), list->end());

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include <sbx/units.hpp>
+
 #include "cli/commands.hpp"
 #include "cli/habits.hpp"
 #include "cli/usage.hpp"
@@ -71,14 +73,16 @@ class Splitter {
       const auto dashes = all.find("--");
       if (dashes != std::string_view::npos) names.push_back(all.substr(dashes));
     }
-    if (word.size() > 1 && word[1] >= '0' && word[1] <= '9')
+    const bool is_number = word.size() > 1 && word[1] >= '0' && word[1] <= '9';
+    if (is_number && parse_duration(word.substr(1)))
+      return usage("unknown-option", fmt::format("unknown option \"{}\"", word),
+                   fmt::format("a time has no sign: {}", word.substr(1)));
+    if (is_number)
       return usage("unknown-option", fmt::format("unknown option \"{}\"", word),
                    fmt::format("a value that begins with \"-\" comes after \"--\": -- {}", word));
     const std::string_view meant = meant_option(word, names);
-    const std::string help =
-        *command_.name == '\0' ? "sbx --help" : fmt::format("sbx {} --help", command_.name);
     return usage("unknown-option", fmt::format("unknown option \"{}\"", word),
-                 meant.empty() ? fmt::format("\"{}\" lists the options", help)
+                 meant.empty() ? fmt::format("\"{}\" lists the options", help())
                                : fmt::format("did you mean \"{}\"?", meant));
   }
 
@@ -88,10 +92,16 @@ class Splitter {
       result_.used.push_back(&row);
   }
 
+  [[nodiscard]] std::string help() const {
+    return *command_.name == '\0' ? "sbx --help" : fmt::format("sbx {} --help", command_.name);
+  }
+
   Status take_next(const std::string& name) {
     if (at_ + 1 >= arguments_.size()) {
       if (unknown_ == UnknownOption::is_skipped) return {};
-      return usage("missing-value", fmt::format("{} needs a value", name));
+      return usage(
+          "missing-value", fmt::format("{} needs a value", name),
+          fmt::format("{} {}; \"{}\" says more", name, find_option(command_, name)->value, help()));
     }
     result_.own.emplace_back(arguments_[++at_]);
     return {};
@@ -111,7 +121,8 @@ class Splitter {
     // An optional value must be written "--name=value": the next word may be the program.
     if (value_is_optional(*row)) {
       if (equals + 1 == word.size())  // an unset variable must not mean "everything"
-        return usage("missing-value", fmt::format("{}= has an empty value", name));
+        return usage("missing-value", fmt::format("{}= has an empty value", name),
+                     fmt::format("write {0} alone, or {0}=VALUE", name));
       result_.own.back() = word;
       return {};
     }

@@ -62,7 +62,8 @@ Result<std::uint32_t> whole_number(std::string_view value, const char* option) {
     return fail(Error{.kind = ErrorKind::usage,
                       .code = "bad-value",
                       .message = std::string(option) + " needs a whole number, got \"" +
-                                 std::string(value) + "\""});
+                                 std::string(value) + "\"",
+                      .hint = "for example 64"});
   return number;
 }
 
@@ -95,7 +96,9 @@ Status take_session(Invocation& typed, std::string_view value) {
 }
 
 Status take_policy(Invocation& typed, std::string_view value) {
-  if (value.empty()) return bad_value("-p needs a policy name or file");
+  if (value.empty())
+    return bad_value("-p needs a policy name or file",
+                     "for example -p python; \"sbx policy list\" names them");
   typed.policies.push_back({std::string(value)});
   return {};
 }
@@ -213,7 +216,8 @@ Status take_env(Invocation& typed, std::string_view value) {
 }
 
 Status take_env_file(Invocation& typed, std::string_view value) {
-  if (value.empty()) return bad_value("--env-file needs a file");
+  if (value.empty())
+    return bad_value("--env-file needs a file", "for example --env-file .env.test");
   typed.variables.push_back({.kind = run::VariableSource::Kind::file, .text = std::string(value)});
   return {};
 }
@@ -231,7 +235,7 @@ Status take_stdin(Invocation& typed, std::string_view value) {
   } else if (value == "null") {
     typed.request.stdin_mode = plan::StdinMode::null;
   } else if (value.empty()) {
-    return bad_value("--stdin needs inherit, null or a file");
+    return bad_value("--stdin needs inherit, null or a file", "for example --stdin null");
   } else {
     typed.request.stdin_mode = plan::StdinMode::file;
     typed.request.stdin_file = std::string(value);
@@ -289,7 +293,7 @@ Status take_code(Invocation& typed, std::string_view value) {
 // --- the answer
 
 Status take_report(Invocation& typed, std::string_view value) {
-  if (value.empty()) return bad_value("--report needs a file");
+  if (value.empty()) return bad_value("--report needs a file", "for example --report record.json");
   typed.output.report_file = std::string(value);
   return {};
 }

@@ -28,11 +28,16 @@ Result<std::string> record_of(const Invocation& typed) {
   }
   const std::string& operand = typed.operands.front();
   if (operand == "-") return sys::read_stream(STDIN_FILENO, kLargestRecord);
-  const UniqueFd file = SBX_TRY(sys::open_to_read(operand));
-  auto text = sys::read_stream(file.get(), kLargestRecord);
+  constexpr const char* kNameRecord = "name a file with a record, or - for standard input";
+  auto file = sys::open_to_read(operand);
+  if (!file) {
+    if (file.error().hint.empty()) file.error().hint = kNameRecord;
+    return fail(std::move(file).error());
+  }
+  auto text = sys::read_stream(file->get(), kLargestRecord);
   if (!text) {
     text.error().message = "'" + printable(operand) + "': " + text.error().message;
-    text.error().hint = "name a file with a record, or - for standard input";
+    text.error().hint = kNameRecord;
   }
   return text;
 }

@@ -25,7 +25,10 @@ std::optional<std::string> read_entry(const Key& key, Entry entry, const Node& n
                                       Reading& reading) {
   const auto* text = node.as<std::string>();
   if (text == nullptr) {
-    reading.report(key, node, {"wrong-type", expected_text("a string", node), "put it in quotes"});
+    const bool has_ports = entry == Entry::destination || entry == Entry::publication;
+    reading.report(key, node,
+                   {"wrong-type", expected_text("a string", node),
+                    has_ports ? reading.cure(key.name, example(key)) : "put it in quotes"});
     return std::nullopt;
   }
   auto checked = check_entry(entry, *text, reading.base());

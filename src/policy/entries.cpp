@@ -148,7 +148,7 @@ Checked<void> check_grantable(const std::string& path) {
 }
 
 Checked<std::string> check_entry(Entry entry, std::string_view text, const PathBase& base) {
-  if (text.empty()) return problem("empty-text", "empty value");
+  if (text.empty()) return problem("empty-text", "empty value", "leave it out, or write a value");
   if (text.find('\0') != std::string_view::npos) {
     return problem("nul-in-text", quoted(text) + " has a NUL in it",
                    "the kernel ends every text there");

@@ -245,9 +245,40 @@ std::string_view type_name(const Key& key) {
   return kNames.at(static_cast<std::size_t>(key.type));
 }
 
+namespace {
+
+std::string_view example_of(Entry entry) {
+  switch (entry) {
+    case Entry::any:
+      break;
+    case Entry::command:
+      return "[\"python3\"]";
+    case Entry::variable:
+      return "[\"LANG\"]";
+    case Entry::call:
+      return "[\"ptrace\"]";
+    case Entry::destination:
+      return "[\"api.example.com:443\"]";
+    case Entry::publication:
+      return "[\"127.0.0.1:8080:80\"]";
+    case Entry::path:
+    case Entry::system:
+    case Entry::source:
+      return "[\"/srv/data\"]";
+    case Entry::hidden:
+      return "[\"**/.env\"]";
+    case Entry::collected:
+      return "[\"*.png\"]";
+  }
+  return "[\"name\"]";
+}
+
+}  // namespace
+
 std::string_view example(const Key& key) {
+  if (key.type == Type::texts) return example_of(key.entry);
   constexpr auto kExamples = std::to_array<std::string_view>(
-      {"1", "\"default\"", "true", "100", "1.5", "\"512M\"", "\"30s\"", "", "\"…\"", "[\"…\"]",
+      {"1", "\"default\"", "true", "100", "1.5", "\"512M\"", "\"30s\"", "", "\"name\"", "",
        "[\"/srv/data\"]", "[{ name = \"socket\", action = \"deny\" }]", "{ NAME = \"value\" }",
        "{ py = [\"python3\"] }"});
   return kExamples.at(static_cast<std::size_t>(key.type));

@@ -128,7 +128,7 @@ struct Key {
 
 /// "size", "list of paths": for documentation and messages.
 [[nodiscard]] std::string_view type_name(const Key& key);
-/// A value that would be right: `"512M"`, `["…"]`.
+/// A value that would be right: `"512M"`, `["ptrace"]`.
 [[nodiscard]] std::string_view example(const Key& key);
 /// The words of a Type::word key, in the order of its enumeration.
 [[nodiscard]] std::vector<std::string_view> words(const Key& key);

@@ -287,7 +287,8 @@ class Merger {
           0, 0,
           {"toml-syntax", name + ": " + quoted(one.toml) + " is not one TOML value",
            reading.cure(name, key->is_list() || key->is_table() || key->type == Type::boolean ||
-                                      key->type == Type::count || key->type == Type::number
+                                      key->type == Type::count || key->type == Type::number ||
+                                      one.toml.find_first_of("'\"\n") != std::string::npos
                                   ? example(*key)
                                   : quoted(one.toml))});
     }

@@ -128,8 +128,11 @@ std::optional<Problem> split_scheme(std::string_view text, std::string_view& res
   if (scheme == "tcp") return std::nullopt;
   parts.transport = Transport::udp;
   if (scheme == "udp") return std::nullopt;
+  const std::string meant = meant_by_url(scheme, rest);
   return Problem{"bad-destination", quoted(text) + " is a URL, not a destination",
-                 write_text(meant_by_url(scheme, rest)) + "; the schemes are tcp:// and udp://"};
+                 meant.starts_with(':')
+                     ? std::string(kForms)
+                     : write_text(meant) + "; the schemes are tcp:// and udp://"};
 }
 
 /// What can't stand in any rule, by its first byte.

@@ -100,6 +100,7 @@ class DotScanner {
     const auto line_start = start == std::string_view::npos ? 0 : start + 1;
     return {.code = "nested-too-deep",
             .message = "a key has more than " + std::to_string(kMostDots) + " parts",
+            .hint = "no key has so many: sbx-policy(5) lists them",
             .line = static_cast<int>(std::ranges::count(before, '\n')) + 1,
             .column = static_cast<int>(before.size() - line_start) + 1};
   }

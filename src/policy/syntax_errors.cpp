@@ -116,7 +116,8 @@ std::optional<Words> other_format(std::string_view text, std::string_view descri
   if (begin.starts_with("\xff\xfe") || begin.starts_with("\xfe\xff"))
     return Words{"this file is UTF-16; a policy is UTF-8", "save it as UTF-8"};
   if (is_binary(begin))
-    return Words{"this is a binary file, not a policy", "policies are TOML files"};
+    return Words{"this is a binary file, not a policy",
+                 "name a TOML file; \"sbx policy init\" writes one"};
   if (is_json(begin)) return Words{"this looks like JSON; a policy is TOML", kKeyValue};
   if (begin.starts_with("---") || begin.starts_with("%YAML") || begin.starts_with("- ") ||
       has(description, "saw ':'"))
@@ -187,7 +188,8 @@ constexpr auto kSentences = std::to_array<Sentence>({
     {"64 bits", "the number is too large", "write a number below 9223372036854775808"},
     {"leading zeroes", "a number begins with 0", "remove the 0"},
     {"underscores", "this is not a value", SBX_QUOTES},
-    {"could not determine", "this is not a value", SBX_QUOTES},
+    {"could not determine", "this is not a value",
+     "write texts and sizes in quotes, as \"512M\", or true or false"},
     {"could not be interpreted", "this is not a value", SBX_QUOTES},
     {"digit", "this is not a value", SBX_QUOTES},
     {"expected ", "this is not a value", SBX_QUOTES},  // parts of dates and numbers
@@ -227,7 +229,7 @@ SyntaxError explain_syntax(std::string_view text, std::string_view description, 
   if (has(description, "maximum nested value depth"))
     return {.code = "nested-too-deep",
             .message = "values are nested more than 16 deep",
-            .hint = "",
+            .hint = "no key needs that: \"sbx policy explain KEY\" shows what one takes",
             .line = line,
             .column = column};
   Words words = words_for(text, description, line, column);

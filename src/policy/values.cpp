@@ -252,6 +252,14 @@ std::optional<Milliseconds> read_value<Milliseconds>(const Key& key, const Node&
                                      "ms, s, m, h");
 }
 
+/// What to write where no word was nearly right. "on" may mean either of two networks.
+std::string choice_cure(const Key& key, std::string_view first, Reading& reading) {
+  if (key.name == "network.mode")
+    return "write mode = \"allow-list\"; allow = [\"HOST:443\"] names what it reaches; "
+           "\"host\" is the host's network, \"none\" shuts it off";
+  return reading.cure(key.name, quoted(first));
+}
+
 /// The index of a word.
 template <>
 std::optional<unsigned char> read_value<unsigned char>(const Key& key, const Node& node,
@@ -259,7 +267,9 @@ std::optional<unsigned char> read_value<unsigned char>(const Key& key, const Nod
   const auto known = words(key);
   const auto* text = node.as<std::string>();
   if (text == nullptr) {
-    wrong_type(key, node, quoted(known.front()), reading);
+    reading.report(
+        key, node,
+        {"wrong-type", wrong_type_text(key, node), choice_cure(key, known.front(), reading)});
     return std::nullopt;
   }
   const auto found = std::ranges::find(known, *text);
@@ -269,7 +279,7 @@ std::optional<unsigned char> read_value<unsigned char>(const Key& key, const Nod
   const std::string_view meant = nearest(*text, known);
   reading.report(key, node,
                  {"unknown-word", short_text(node) + " is not one of " + list,
-                  meant.empty() ? reading.cure(key.name, quoted(known.front()))
+                  meant.empty() ? choice_cure(key, known.front(), reading)
                                 : "did you mean " + quoted(meant) + "?"});
   return std::nullopt;
 }

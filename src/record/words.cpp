@@ -159,11 +159,14 @@ bool is_verdict(const LimitMet& met, const Verdict& verdict) {
                                       : met.limit == name_of(over->budget);
 }
 
-void append_limits(std::string& text, const Outcome& outcome) {
-  for (const LimitMet& met : outcome.limits_met)
-    if (met.limit != "memory" && !is_verdict(met, outcome.verdict))
-      say(text, "limit reached: limits.{} = {}; {}", met.limit, toml_value(met.limit, met.value),
-          refusal_of(met));
+void append_limits(std::string& text, const Outcome& outcome, Cured where) {
+  for (const LimitMet& met : outcome.limits_met) {
+    if (met.limit == "memory" || is_verdict(met, outcome.verdict)) continue;
+    say(text, "limit reached: limits.{} = {}; {}", met.limit, toml_value(met.limit, met.value),
+        refusal_of(met));
+    if (const LimitText* const limit = find_limit(met.limit))
+      text += more_words(cure_of(*limit, met.value), where);
+  }
 }
 
 void append_truncation(std::string& text, const char* name, const Stream& stream,
@@ -381,7 +384,7 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   append_truncation(text, "stderr", outcome.err, plan.output);
   append_denials(text, outcome.denials, paint, where);
   append_network_failures(text, outcome.network_failures, paint);
-  append_limits(text, outcome);
+  append_limits(text, outcome, where);
   append_appeared(
       text, outcome.appeared, false,
       ", under names that programs of the host run or trust: look before you work there");

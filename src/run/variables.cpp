@@ -16,10 +16,13 @@ namespace {
 /// The kernel's own limit for one argument block, execve(2), "Limits on size".
 constexpr std::size_t kLargest = 2U << 20;
 
+constexpr const char* kNameFile = "name a file with lines NAME=VALUE";
+
 std::unexpected<Error> bad_line(std::string_view from, std::size_t line) {
   return fail(Error{.kind = ErrorKind::usage,
                     .code = "bad-variable",
-                    .message = fmt::format("{}: line {} is not NAME=VALUE", from, line)});
+                    .message = fmt::format("{}: line {} is not NAME=VALUE", from, line),
+                    .hint = "write NAME=VALUE, or put # before the line"});
 }
 
 Status add(Variables& variables, std::string_view entry, std::string_view from, std::size_t line) {
@@ -48,8 +51,15 @@ Result<Variables> from_file(const std::string& name) {
     return fail(Error{.kind = ErrorKind::usage,
                       .code = "no-such-file",
                       .message = fmt::format("--env-file: cannot open \"{}\"", name),
-                      .errno_value = file.error().errno_value});
+                      .errno_value = file.error().errno_value,
+                      .hint = kNameFile});
   const std::string from = fmt::format("--env-file \"{}\"", name);
+  struct stat facts{};
+  if (::fstat(file->get(), &facts) == 0 && S_ISDIR(facts.st_mode))
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "not-a-file",
+                      .message = from + " is a directory",
+                      .hint = kNameFile});
   return parse_variables(SBX_TRY(read_bounded(file->get(), from)), from);
 }
 
@@ -74,10 +84,10 @@ Status check_variable_name(std::string_view name, std::string_view option) {
     good = good &&
            ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
   if (!good)
-    return fail(
-        Error{.kind = ErrorKind::usage,
-              .code = "bad-value",
-              .message = fmt::format("{}: \"{}\" can't be a variable's name", option, name)});
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "bad-value",
+                      .message = fmt::format("{}: \"{}\" can't be a variable's name", option, name),
+                      .hint = "letters, digits and _, and no digit first; for example MODE=test"});
   return {};
 }
 

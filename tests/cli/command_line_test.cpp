@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Typo{{"session", "strat"}, "unknown-command", "\"sbx session start\""},
                     Typo{{"check", "x.toml"}, "unknown-command", "sbx policy check?"},
                     Typo{{"show", "x"}, "unknown-command", "sbx policy show, sbx session show"},
-                    Typo{{"session", "extend", "work", "-5m"}, "unknown-option", "-- -5m"},
+                    Typo{{"session", "extend", "work", "-5m"}, "unknown-option", "no sign: 5m"},
                     Typo{{"policy"}, "missing-command", "list"},
                     Typo{{"run"}, "nothing-to-run", "sbx run script.py"}));
 

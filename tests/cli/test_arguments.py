@@ -1,6 +1,8 @@
 """The command line of the built binary: which argument goes where, and the exit status of errors."""
 
+import json
 import os
+import pathlib
 import subprocess
 
 import sbxtest
@@ -31,6 +33,56 @@ class Arguments(SbxTest):
             done = self.call(*arguments)
             self.assertEqual((done.returncode, done.stdout), (125, b""), arguments)
             self.assertRegex(done.stderr, rb"^sbx: error\[[a-z-]+\]: ")
+
+    def test_each_command_ends_a_mistake_with_its_status(self):
+        docs = pathlib.Path(os.environ["SBX_BUILD"]) / "src/cli/sbx-docs"
+        listed = subprocess.run([docs, "list"], capture_output=True, text=True, check=True).stdout.splitlines()
+        commands = [line.split(" ", 1)[1] for line in listed if line.startswith("command ")]
+        self.assertLess(set(COMMANDS), set(commands))
+        # These exit as the program did, whose statuses are 0 to 124; the notebook's record is not the run's.
+        like_programs = {"run": "sbx.run/1", "session exec": "sbx.run/1", "session eval": "sbx.cell/1", "session wait": "sbx.error/1"}
+        for command in commands:
+            done = self.call(*command.split(), "--bogus")
+            self.assertEqual(done.returncode, 125 if command in like_programs else 2, (command, done))
+            self.assertIn(b"error[unknown-option]", done.stderr, command)
+        for command, schema in like_programs.items():
+            self.assertEqual(json.loads(self.call(*command.split(), "--json", "--bogus").stdout)["schema"], schema, command)
+        for words in (("--bogus", "--cells", "x.ipynb"), ("--cells", "x.ipynb", "--bogus"), ("--cells", "x.ipynb", "-i"), ("--cells", "x.ipynb", "y")):
+            done = self.call("run", "--json", *words)
+            self.assertEqual((done.returncode, json.loads(done.stdout)["schema"]), (125, "sbx.notebook/1"), words)
+        for command in commands:
+            if command.startswith("session ") and command not in ("session start", "session list"):
+                self.assertEqual(self.call(*command.split()).returncode, 125 if command in like_programs else 2, command)
+
+    def test_a_program_from_a_closed_input_is_a_mistake(self):
+        for words, stdin, status in ((("--lang", "python", "-"), "<&-", 125), (("--lang", "python", "-"), "</dev/null", 0), (("cat",), "<&-", 0),
+                                     (("--lang", "python", "--stdin", "null", "-"), "<&-", 0)):
+            done = subprocess.run(["sh", "-c", f'"$@" {stdin}', "sh", SBX, "run", *words], env=self.environment(), cwd=self.work, capture_output=True)
+            self.assertEqual((done.returncode, b"standard input, which is closed" in done.stderr), (status, status != 0), (words, done))
+
+    def test_a_policy_with_a_mistake_is_shown_with_it(self):
+        text = "schema = 1\n[limits]\nnosuch = 2\n"
+        done = self.call("policy", "show", self.write("bad.toml", text))
+        self.assertEqual((done.returncode, done.stdout), (1, text.encode()), done)
+        self.assertIn(b"error[unknown-key]", done.stderr)
+
+    def test_what_the_answer_names_works(self):
+        self.write("x.ipynb", '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+        self.write("data/file", "")
+        for words, status, named in ((("run", "x.ipynb"), 126, "sbx run -p python --cells x.ipynb"), (("notebook", "x.ipynb"), 2, "sbx run -p python --cells x.ipynb")):
+            done = self.call(*words)
+            self.assertEqual((done.returncode, done.stderr.decode().split("help: ")[1].endswith(named + "\n")), (status, True), done)
+            self.assertEqual(self.call(*named.split()[1:]).returncode, 0, named)
+        for mode in ("", ":ro", ":rw"):
+            done = self.call("run", "-v", f"{self.work}/data:/data{mode}", "ls", "/data")
+            self.assertIn(f"--read {self.work}/data:/data shows a directory there", done.stderr.decode())
+        self.assertEqual(self.call("run", "--read", f"{self.work}/data:/data", "ls", "/data").stdout, b"file\n")
+
+    def test_a_limit_that_was_met_names_what_allows_more(self):
+        for options, command, more in ((("--disk", "1M"), "head -c 3000000 /dev/zero >/tmp/x", "--disk 2M"),
+                                       (("--processes", "4"), "for i in 1 2 3 4 5 6 7 8; do sleep 60 & done; kill $(jobs -p)", "--processes 8")):
+            ended = self.sbx(*options, "--", "sh", "-c", command, json_record=False)
+            self.assertIn(f"sbx:   to allow more: {more}, or limits.", ended.err.decode(), ended)
 
     def test_a_number_that_is_too_large_is_no_missing_unit(self):
         for option, value in (("--memory", "99999999999999999999G"), ("--timeout", "99999999999999999999h"), ("--disk", "99999999T")):
@@ -63,7 +115,7 @@ class Arguments(SbxTest):
                                  (("changs",), 'did you mean "sbx changes --help"?'), (("run", "--lang", "pyhton", "-c", "1"), "did you mean python? it knows"),
                                  (("run", "chrat.py"), "did you mean 'chart.py'?"), (("run", "./chrat.py"), "did you mean './chart.py'?"),
                                  (("run", "-p", "python", "book.ipynb"), "sbx run -p python --cells book.ipynb"),
-                                 (("run", "book.ipynb"), "sbx run --cells book.ipynb"),
+                                 (("run", "book.ipynb"), "sbx run -p python --cells book.ipynb"),
                                  (("run", "--read", "nosuch", "true"), "name what exists, or leave out --read"),
                                  (("run", "--in", "a:b.csv", "true"), "as in --in 'a\\:b.csv'")):
             self.assertIn(words, self.call(*arguments).stderr.decode(), arguments)

@@ -64,6 +64,19 @@ class Help(SessionTest):
             self.assertEqual(self.run_sbx(family, "--help").out, listed)
             self.assertIn(f"sbx help {family}", self.run_sbx(family, "help").err)
 
+    def test_help_lists_what_completions_offer(self):
+        """Completions walk the table of commands by themselves: no command is without its help."""
+        def offered(*words):
+            lines = self.run_sbx("__complete", *words, "").out.splitlines()[1:]
+            return {line.split("\t")[0] for line in lines if not line.startswith("-")}
+
+        known = set()
+        for name in offered():
+            parts = offered(name) if name in ("session", "policy", "changes") else ()
+            known |= {f"{name} {part}" for part in parts} or {name}
+        self.assertGreater(len(known), 40)
+        self.assertEqual(set(self.commands()), known)
+
     def test_help_fits_the_terminal(self):
         for columns, widest in ((72, 72), (200, 100)):
             person = Person(self, ["/bin/sh", "-c", f'stty cols {columns}; exec "$0" help run', SBX])

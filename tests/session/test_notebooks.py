@@ -258,6 +258,11 @@ class Failures(NotebookTest):
             self.write("cells.py", f"# %%\nopen('{path}')\n" if options else "# %%\n1 / 0\n")
             self.assertNotIn("is empty", self.run_sbx("run", *options, "--cells", "cells.py").err)
 
+    def test_a_command_line_that_ends_too_early_has_the_record_of_a_notebook(self):
+        answer = self.run_sbx("run", "--json", "--cells")
+        record = json.loads(answer.out)
+        self.assertEqual((answer.status, record["schema"], record["outcome"]["code"]), (125, "sbx.notebook/1", "missing-value"), answer)
+
     def test_a_reader_that_left_is_told(self):
         self.write_notebook(notebook("print('x' * 100_000)", "2"))
         read, write = os.pipe()
@@ -485,7 +490,7 @@ class Malformed(NotebookTest):
         self.write_notebook(notebook("1"), "my book.ipynb")
         answer = self.run_sbx("run", "my book.ipynb")
         self.assertEqual(answer.status, 126, answer)
-        self.assertIn("sbx run --cells 'my book.ipynb'", answer.err)
+        self.assertIn("sbx run -p python --cells 'my book.ipynb'", answer.err)
 
     def test_a_notebook_without_code_is_written(self):
         answer = self.cells(notebook(), "--out", "out")

@@ -313,6 +313,23 @@ class Errors(SessionTest):
         self.detach("--", "sleep", "60")
         self.error("too-many-calls", "exec", "work", "--", "true", status=125)
 
+    def test_the_command_that_an_answer_names_works(self):
+        self.start_session()
+        call = str(self.answer_of_exec()["call"])
+        for words, named in ((("session", "work", "ls"), "session ls work"), (("session", "work", "exec", "true"), "session exec work true"),
+                             (("shell", "work"), "session exec -i work bash"), (("logs", "work", call), f"session logs work {call}"),
+                             (("kill", "work"), "session stop work")):
+            refused = self.run_sbx(*words)
+            self.assertEqual(refused.status, 2, refused)
+            self.assertEqual(refused.err.splitlines()[1], f"  help: sbx {named}")
+            self.assertEqual(self.run_sbx(*named.split()).status, 0, named)
+        self.assertIn("help: sbx stop r_1", self.run_sbx("kill", "r_1").err)
+        for command in ("logs", "kill", "shell"):
+            self.assertNotIn("{}", self.run_sbx(command).err)
+
+    def answer_of_exec(self):
+        return self.sbx_session("exec", "work", "-d", "--json", "--", "true").json
+
     def test_programs_that_it_does_not_show(self):
         program = self.write("program", "#!/bin/sh\necho here\n", mode=0o755, directory=self.tmp / "elsewhere")
         self.start_session()

@@ -455,6 +455,13 @@ class Ends(ReplTest):
             self.assertEqual(answer.status, 125, answer)
             self.assertIn(f"[{code}]", answer.err)
 
+    def test_without_a_cell_a_terminal_is_told_the_prompt(self):
+        self.start_session()
+        status, shown = self.on_terminal([SBX, "session", "eval", "work"])
+        self.assertEqual(status, 125, shown)
+        self.assertRegex(shown, r"there is no cell to run.*\s+.*help:.* -i for a prompt")
+        self.person().leave()
+
     def test_a_first_cell_that_can_not_run_ends_it(self):
         self.start_session(*PLAIN)
         (self.work / "bad.py").write_bytes(b"\xff")

@@ -52,7 +52,7 @@ TEST_F(PlanTest, AnUnknownCommandIsNotFoundAndTheNearestIsSuggested) {
   const Error failure = error({"pyhton3"});
   EXPECT_EQ(failure.kind, ErrorKind::not_found);
   EXPECT_THAT(failure.hint, HasSubstr("'python3'"));
-  EXPECT_EQ(error({"xyzzy"}).hint, "");
+  EXPECT_EQ(error({"xyzzy"}).hint, "name a program on PATH, or a file by its path, as ./script.py");
 }
 
 TEST_F(PlanTest, AnExistingFileIsAScriptUnlessDashesSayCommand) {

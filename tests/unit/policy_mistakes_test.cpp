@@ -68,7 +68,7 @@ constexpr auto kMistakes = std::to_array<Mistake>({
     {"schema: 1", "toml-syntax", 1, 1, "YAML", "KEY = VALUE"},
     {"\x7f"
      "ELF",
-     "toml-syntax", 1, 1, "binary", "TOML files"},
+     "toml-syntax", 1, 1, "binary", "a TOML file"},
     {"schema = 1\nname = \"\"\"abc\n", "toml-syntax", 2, 15, "the string is not closed", "quotes"},
     {"x = [1,\n[limits]\n", "toml-syntax", 2, 2, "the list is not closed: it begins in line 1",
      "]"},
@@ -76,7 +76,7 @@ constexpr auto kMistakes = std::to_array<Mistake>({
     {"[{\"a\": 1}]", "toml-syntax", 1, 1, "JSON", "KEY = VALUE"},
     {"- schema\n", "toml-syntax", 1, 1, "YAML", "KEY = VALUE"},
     {"#!/bin/sh\necho hi\n", "toml-syntax", 1, 1, "script", "KEY = VALUE"},
-    {"PK\x03\x04", "toml-syntax", 1, 1, "binary", "TOML files"},
+    {"PK\x03\x04", "toml-syntax", 1, 1, "binary", "a TOML file"},
     {"\xff\xfe"
      "s",
      "toml-syntax", 1, 1, "UTF-16", "UTF-8"},
@@ -142,8 +142,10 @@ constexpr auto kMistakes = std::to_array<Mistake>({
      "\"allowlist\" is not one of \"none\", \"allow-list\", \"host\"",
      "did you mean \"allow-list\"?"},
     {"[network]\nmode = false", "wrong-type", 2, 8, "false is a boolean, not a word",
-     "write mode = \"none\""},
-    {"[network]\nmode = 1979-05-27", "wrong-type", 2, 8, "a date", "write mode"},
+     "write mode = \"allow-list\"; allow ="},
+    {"[network]\nmode = \"on\"", "unknown-word", 2, 8, "\"on\" is not one of",
+     "\"host\" is the host's network"},
+    {"[network]\nmode = 1979-05-27", "wrong-type", 2, 8, "a date", "\"none\" shuts it off"},
     {"name = \"a\\u0000b\"", "nul-in-text", 1, 8, "has a NUL", "kernel"},
     // lists
     {"[filesystem]\nread = \"/srv\"", "wrong-type", 2, 8,

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "base/text.hpp"
@@ -83,30 +84,14 @@ class CellsCommand {
         file_(typed.cell.notebook),
         progress_(STDERR_FILENO, typed.output.quiet) {}
 
-  int run() {
+  int run(const std::function<Status(CellsCommand&)>& act) {
     auto targets = ReportTargets::prepare(typed_.output);
     targets_ = targets ? std::move(*targets) : ReportTargets::stdout_only(typed_.output);
     Status done = targets ? Status() : Status(fail(targets.error()));
-    if (done) done = steps();
+    if (done) done = act(*this);
     if (!done) note_failure(done.error());
     return report();
   }
-
- private:
-  /// Says what went wrong. sbx did not do what it was asked for, whatever the cells did.
-  void note_failure(const Error& error) {
-    write_stderr(record::error_text(error, paint()));
-    if (!error_) error_ = error;
-    if (!detail_.empty() && detail_.find(error.text()) == std::string::npos)
-      detail_ += "; " + error.text();
-    status_ = exit_status_of(error);
-  }
-
-  /// As of a run: the record says it.
-  [[nodiscard]] bool is_silent() const {
-    return typed_.output.quiet || (typed_.output.json && !typed_.output.verbose);
-  }
-  [[nodiscard]] Paint paint() const { return paint_for(typed_.output.color, STDERR_FILENO); }
 
   Status steps() {
     SBX_TRY(check_notebook_options(typed_));
@@ -128,6 +113,22 @@ class CellsCommand {
       write_stderr("sbx: the notebook is in " + printable(target_->shown()) + "\n");
     return {};
   }
+
+ private:
+  /// Says what went wrong. sbx did not do what it was asked for, whatever the cells did.
+  void note_failure(const Error& error) {
+    write_stderr(record::error_text(error, paint()));
+    if (!error_) error_ = error;
+    if (!detail_.empty() && detail_.find(error.text()) == std::string::npos)
+      detail_ += "; " + error.text();
+    status_ = exit_status_of(error);
+  }
+
+  /// As of a run: the record says it.
+  [[nodiscard]] bool is_silent() const {
+    return typed_.output.quiet || (typed_.output.json && !typed_.output.verbose);
+  }
+  [[nodiscard]] Paint paint() const { return paint_for(typed_.output.color, STDERR_FILENO); }
 
   Status give_parameters() {
     const auto& given = typed_.cell.parameters;
@@ -436,7 +437,11 @@ class CellsCommand {
 }  // namespace
 
 int cells_command(const Invocation& typed, const OwnProcess& process) {
-  return CellsCommand(typed, process).run();
+  return CellsCommand(typed, process).run([](CellsCommand& command) { return command.steps(); });
+}
+
+int refuse_cells(const Invocation& typed, const Error& error) {
+  return CellsCommand(typed, {}).run([&error](CellsCommand&) { return Status(fail(error)); });
 }
 
 }  // namespace sbx::cli

@@ -9,4 +9,7 @@ namespace sbx::cli {
 /// Returns the exit status.
 [[nodiscard]] int cells_command(const Invocation& typed, const OwnProcess& process);
 
+/// The answer to a command line with --cells that could not be read.
+[[nodiscard]] int refuse_cells(const Invocation& typed, const Error& error);
+
 }  // namespace sbx::cli

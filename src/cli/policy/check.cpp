@@ -38,7 +38,9 @@ std::string text_of(const std::vector<Checked>& files, const Invocation& typed) 
 }  // namespace
 
 int check(const Invocation& typed) {
-  if (typed.operands.empty()) return usage(typed, "\"sbx policy check\" needs a file");
+  if (typed.operands.empty())
+    return usage(typed, "\"sbx policy check\" needs a file",
+                 "for example: sbx policy check agent.toml");
   const auto place = look();
   if (!place) return complain(typed, place.error(), exit_status::kCouldNot);
   std::vector<Checked> files;

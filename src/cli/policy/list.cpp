@@ -42,7 +42,8 @@ void append_directory(std::string& text, const std::string& directory, const Sur
 }  // namespace
 
 int list(const Invocation& typed) {
-  if (!typed.operands.empty()) return usage(typed, "\"sbx policy list\" takes no operands");
+  if (!typed.operands.empty())
+    return usage(typed, "\"sbx policy list\" takes no operands", "leave it out: sbx policy list");
   const auto place = look();
   if (!place) return complain(typed, place.error(), exit_status::kCouldNot);
   std::string text;

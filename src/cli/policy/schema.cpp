@@ -147,7 +147,9 @@ std::string policy_schema() {
 }
 
 int policy_verb::schema(const Invocation& typed) {
-  if (!typed.operands.empty()) return usage(typed, "\"sbx policy schema\" takes no operands");
+  if (!typed.operands.empty())
+    return usage(typed, "\"sbx policy schema\" takes no operands",
+                 "leave it out: sbx policy schema");
   return print(policy_schema());
 }
 

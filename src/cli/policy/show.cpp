@@ -131,7 +131,10 @@ int show_text(const Invocation& typed, const Surroundings& place) {
   const policy::LookIn where{.directory = place.context.working_directory};
   const auto text = policy::locate(typed.operands.front(), where, place.context);
   if (!text) return complain(typed, policy::Findings{text.error()});
-  return print(std::string(text->text()));
+  if (const int printed = print(std::string(text->text())); printed != kDone) return printed;
+  // A mistake in it is said below the text.
+  const auto policy = load_operand(typed.operands.front(), {}, place.context);
+  return policy ? kDone : complain(typed, policy.error());
 }
 
 }  // namespace

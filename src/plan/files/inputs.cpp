@@ -71,7 +71,7 @@ class Inputs {
     const std::string written = SBX_TRY(source_path(host_, input.source));
     const auto real = host_.files->canonical(written);
     if (!real)
-      return refuse_input(in_quotes(input.source), {}, colon_hint(input), real.error().errno_value);
+      return refuse_input(in_quotes(input.source), {}, hint_for(input), real.error().errno_value);
     for (const std::string& name : {written, *real})
       if (const DenyRule* rule = denials_.covers(name))
         return denied_grant("copy '" + input.source + "' in", *rule, typed());
@@ -93,11 +93,12 @@ class Inputs {
   std::vector<Mount> take() { return std::move(steps_); }
 
  private:
-  /// A file whose name has a colon.
-  [[nodiscard]] std::string colon_hint(const Input& input) const {
-    if (input.target.empty()) return {};
+  /// The name may be one that has a colon.
+  [[nodiscard]] std::string hint_for(const Input& input) const {
+    constexpr const char* kNameFile = "name a file that is there, by its path";
+    if (input.target.empty()) return kNameFile;
     const auto whole = source_path(host_, input.source + ":" + input.target);
-    if (!whole || !host_.files->canonical(*whole)) return {};
+    if (!whole || !host_.files->canonical(*whole)) return kNameFile;
     return "a colon that belongs to a name is written \\: as in --in " +
            shell_word(input.source + "\\:" + input.target);
   }

@@ -28,7 +28,9 @@ std::unexpected<Error> refuse_rule(std::string code, std::string message, const 
 
 std::unexpected<Error> unknown_name(std::string_view name, const Origin& origin) {
   const std::string_view near = nearest_name(name);
-  std::string hint = near.empty() ? std::string() : "did you mean " + double_quoted(near) + "?";
+  std::string hint = near.empty()
+                         ? "the kernel's name of a call, as in syscalls(2), or a group, as @debug"
+                         : "did you mean " + double_quoted(near) + "?";
   const bool group = name.starts_with('@');
   return refuse_rule(
       group ? "unknown-syscall-group" : "unknown-syscall",

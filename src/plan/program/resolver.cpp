@@ -18,9 +18,11 @@ std::unexpected<Error> usage(std::string code, std::string message, std::string 
                .hint = std::move(hint)});
 }
 
-/// "docker run -v .:/w": -v is --verbose here, and the directory would be the program.
+/// "docker run -v .:/w:ro": -v is --verbose here, and the directory would be the program.
 std::string volume_hint(std::string_view name) {
-  const auto colon = name.rfind(":/");
+  const bool has_mode = name.ends_with(":ro") || name.ends_with(":rw");
+  if (has_mode) name.remove_suffix(3);
+  const auto colon = has_mode ? name.rfind(':') : name.rfind(":/");
   if (colon == 0 || colon == std::string_view::npos || name.substr(colon).starts_with("://"))
     return {};
   return "sbx has no -v SOURCE:TARGET: --read " + shell_word(std::string(name)) +
@@ -60,6 +62,12 @@ namespace {
 std::string policy_words(const policy::Policy& policy) {
   const std::string& name = policy.files.empty() ? policy.name.value : policy.files.back();
   return name.empty() || name == "default" ? std::string() : "-p " + shell_word(name) + " ";
+}
+
+/// Most notebooks are Python's.
+std::string policy_of_cells(const policy::Policy& policy) {
+  const std::string words = policy_words(policy);
+  return words.empty() ? "-p python " : words;
 }
 
 }  // namespace
@@ -148,7 +156,8 @@ Status Resolver::run() {
   } else if (!request_.language.empty()) {
     return fail({.kind = ErrorKind::not_found,
                  .code = "not-found",
-                 .message = "there is no script '" + operand + "'"});
+                 .message = "there is no script '" + operand + "'",
+                 .hint = "name a file, or give the code by -c; a command is run without --lang"});
   } else {
     SBX_TRY(run_command(operand));
   }
@@ -304,7 +313,7 @@ Result<Launch> Resolver::launch_by_extension(const std::string& typed) {
          .code = "no-interpreter",
          .message = "unknown script type: '" + typed + "'",
          .hint = extension == "ipynb"
-                     ? "its cells are run by: sbx run " + policy_words(policy_) + "--cells " +
+                     ? "its cells are run by: sbx run " + policy_of_cells(policy_) + "--cells " +
                            shell_word(typed)
                      : "add a \"#!\" line, or name the language: --lang " + language_names()});
   return launch_in(*known, "extension ." + extension);
@@ -407,7 +416,8 @@ Status Resolver::run_command(const std::string& name) {
                  .message = std::move(message),
                  .hint = std::move(hint)});
   };
-  if (name.empty()) return not_found("the name of the command is empty");
+  constexpr const char* kNameOne = "name a program on PATH, or a file by its path, as ./script.py";
+  if (name.empty()) return not_found("the name of the command is empty", kNameOne);
   std::optional<std::string> path = lookup_.find(name);
   if (!path && name.contains('/')) {
     path = absolute(name);
@@ -427,12 +437,15 @@ Status Resolver::run_command(const std::string& name) {
         return not_found("there is no virtual environment '" + environment + "'",
                          "python3 -m venv " + environment + " makes it");
       return not_found("there is no file '" + name + "'",
-                       similar.empty() ? volume_hint(name) : "did you mean '" + similar + "'?");
+                       !similar.empty()            ? "did you mean '" + similar + "'?"
+                       : volume_hint(name).empty() ? kNameOne
+                                                   : volume_hint(name));
     }
     if (lookup_.is_directory(*path))
       return fail({.kind = ErrorKind::not_executable,
                    .code = "not-executable",
-                   .message = "'" + name + "' is a directory"});
+                   .message = "'" + name + "' is a directory",
+                   .hint = kNameOne});
     if (!lookup_.is_executable_file(*path))
       return fail({.kind = ErrorKind::not_executable,
                    .code = "not-executable",
@@ -445,7 +458,8 @@ Status Resolver::run_command(const std::string& name) {
   if (!path && !request_.after_dashes && lookup_.is_directory(absolute(name)))
     return fail({.kind = ErrorKind::not_executable,
                  .code = "not-executable",
-                 .message = "'" + name + "' is a directory"});
+                 .message = "'" + name + "' is a directory",
+                 .hint = kNameOne});
   if (!path && name.find_first_of(" \t\n|&;<>") != std::string::npos)
     return not_found("there is no command '" + name + "'",
                      "for a shell line: sbx run --lang bash -c " + single_quoted(name));
@@ -459,7 +473,9 @@ Status Resolver::run_command(const std::string& name) {
       similar = lookup_.similar_file(name, absolute(name));
     return not_found("there is no command '" + name + "' on PATH" +
                          (request_.after_dashes ? "" : " and no such file"),
-                     similar.empty() ? "" : "did you mean '" + similar + "'?");
+                     !similar.empty()            ? "did you mean '" + similar + "'?"
+                     : volume_hint(name).empty() ? kNameOne
+                                                 : volume_hint(name));
   }
   Launch launch = SBX_TRY(launcher_.program(*path, name));
   if (!policy_.interpreters.allow.empty()) {

@@ -108,9 +108,12 @@ Status make_stdin(StreamPair& pair, StdinFrom from, const std::string& file, uid
 }  // namespace
 
 Result<UniqueFd> open_source(const std::string& file) {
-  UniqueFd source = SBX_TRY(sys::open_at(AT_FDCWD, file, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  if (is_directory(source.get())) return directory_as_input("--stdin: '" + file + "'");
-  return source;
+  auto opened = sys::open_at(AT_FDCWD, file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (!opened)
+    opened.error().hint = "name a file that can be read, or say --stdin null";
+  else if (is_directory(opened->get()))
+    return directory_as_input("--stdin: '" + file + "'");
+  return opened;
 }
 
 Status hold_standard_descriptors() {
