@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -9,6 +10,11 @@ import unittest
 
 import sbxtest
 from sbxtest import SBX, SOURCE, SbxTest
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
 
 # What differs between runs or versions of libraries.
 VARYING = [(r"\b[0-9a-f]{32}\b", "TOKEN"), (r"\d{4}-\d\d-\d\d \d\d:\d\d", "DATE"), (r"[\d.]+ KiB", "N KiB"), (r"python3\.\d+", "python3.N")]
@@ -19,7 +25,7 @@ PAGES = sorted([SOURCE / "README.md", *(SOURCE / "docs").glob("*.md")])
 RECIPES = {("README.md", "A script that would have deleted your work"): {}, ("README.md", "A refusal with its cure"): {}, ("README.md", "A verdict"): {},
            ("README.md", "A chart"): {"modules": ("pandas", "matplotlib")}, ("README.md", "A session"): {},
            ("agents.md", "A tool call"): {}, ("agents.md", "An allow-listed download"): {}, ("agents.md", "Keep the changes, decide later"): {},
-           ("agents.md", "A model server on the host's loopback"): {"programs": ("curl",)}, ("agents.md", "A script that sandboxes itself"): {},
+           ("agents.md", "A model server on the host's loopback"): {}, ("agents.md", "A script that sandboxes itself"): {},
            ("ci.md", "Generated code"): {}, ("data-analysis.md", "A chart out of a CSV"): {"modules": ("pandas", "matplotlib")},
            ("data-analysis.md", "A project's own .venv or node_modules"): {"programs": ("node",), "modules": ("venv",)},
            ("data-analysis.md", "A file that looks absent"): {}, ("sessions.md", "A sandbox that stays"): {"programs": ("curl",)},
@@ -41,6 +47,49 @@ LINES = {
     "sbx run -p python --cells report.ipynb --out results": r"the notebook is in results/report\.ipynb",
     "sbx run -p python --keep monday cleanup.py": "monday",
 }
+
+
+# Blocks of the pages that are no recipe with an output, by their first line: what runs them, or the reason why no test of this
+# script does.
+BLOCKS = {
+    "./demo ": "start", "export PATH=": "start",
+    'echo "$code" | sbx run --json --lang python -': "test_each_line_of_the_recipes",
+    "git ls-files": "test_the_loop_over_files", "- id: sandbox": "test_the_step_of_a_workflow", "repos:": "test_the_hook_of_pre_commit",
+    "run = sbx.run(code": "test_the_python_of_the_page", "const sbx::RunAnswer answer": "test_the_cpp_of_the_page",
+    "sbx run --in rain.csv job.py": "test_the_shorter_ways", "./check ": "it runs the tests, so that a test can't: its words are checked",
+    "claude mcp add sbx": "it registers sbx with clients that are not installed here; tests/mcp speaks to the server that it names",
+}
+# What the blocks of the README and of docs/install.md name and no test of this script runs.
+NOT_RUN = {
+    "./demo": "it installs packages and builds for minutes; its last step, the example, is a recipe of the README",
+    "./check --all": "it runs this test",
+    "./check": "it runs this test",
+    "./check -C slow -L slow": "it takes hours",
+    "cmake --build build/release --target bench": "it measures for minutes, alone on a quiet machine",
+}
+
+
+FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Whole programs of the pages, by their language, and what each prints.
+PROGRAMS = {("python.md", "python"): [r"42\n", r"42 \[\] None\n(?s:.*) sales\.csv\n"]}
+
+
+def blocks(page):
+    """The blocks of a page that show no output, each as one text."""
+    found, lines = [], []
+    for line in [*re.sub(FENCED, "", page.read_text()).splitlines(), "end"]:
+        if line.startswith("    ") or (not line and lines):
+            lines.append(line[4:])
+        elif lines:
+            if not any(each.startswith("$ ") for each in lines):
+                found.append("\n".join(lines).strip("\n") + "\n")
+            lines = []
+    return found
+
+
+def commands(block):
+    """The command lines of a block, without their comments."""
+    return [re.split(r"\s+# ", line)[0].strip() for line in block.splitlines()]
 
 
 def recipes(page):
@@ -168,8 +217,144 @@ class Recipes(SbxTest):
         self.assertTrue((self.root / "results/report.ipynb").exists())
         self.assertFalse((self.root / "made").exists())
 
+    def block(self, page, beginning):
+        """The one block of a page that begins so."""
+        found, = [block for block in blocks(next(path for path in PAGES if path.name == page)) if block.startswith(beginning)]
+        return found
+
+    def test_each_block_is_run_or_has_a_reason(self):
+        for page in PAGES:
+            for block in blocks(page):
+                known = [words for beginning, words in BLOCKS.items() if block.startswith(beginning)]
+                self.assertEqual(len(known), 1, f"{page.name}: {block}")
+                self.assertTrue(not known[0].startswith("test_") or hasattr(self, known[0]), known)
+
+    def test_the_lines_that_start_and_check(self):
+        """What can't be run here has a reason; its words are those that the scripts and the tests know."""
+        lines = commands(self.block("README.md", "./demo")) + commands(self.block("install.md", "./check"))
+        for line in lines:
+            if line in NOT_RUN:
+                print(f"not run: {line}: {NOT_RUN[line]}")
+                self.assertTrue(line.startswith("cmake ") or os.access(SOURCE / line.split()[0], os.X_OK), line)
+        export, = [line for line in lines if line.startswith("export")]
+        release = self.root / "build/release"
+        release.mkdir(parents=True)
+        (release / "sbx").symlink_to(os.path.abspath(SBX))
+        done = subprocess.run(["bash", "-c", f"{export} && command -v sbx && sbx --version"], cwd=self.root,
+                              env=self.environment({"PATH": "/usr/bin:/bin"}), capture_output=True, text=True, check=True)
+        self.assertRegex(done.stdout, rf"\A{re.escape(str(release))}/sbx\nsbx \d")
+        rest = [line for line in lines if line not in NOT_RUN and line != export]
+        self.assertEqual(rest, ["./check -L network", "./check -R host.abstract"])
+        shown = re.search(r"by label: (.*)", self.block("install.md", "./check")).group(1).split()
+        asked = SOURCE / "tests"
+        texts = "".join(path.read_text() for path in [*asked.rglob("CMakeLists.txt"), *(SOURCE / "cmake").glob("*.cmake")])
+        for label in shown:
+            self.assertRegex(texts, rf"\b{label}\b")
+
+    def test_the_other_tool_of_this_name(self):
+        self.assertIn("`sbx policy explain limits.memory`", (SOURCE / "docs/install.md").read_text())
+        status, said = self.typed("sbx policy explain limits.memory")
+        self.assertEqual((status, said.startswith("limits.memory")), (0, True), said)
+
+    def repository(self):
+        """A repository with two scripts, in which the shell stands."""
+        self.root = self.home / "checkout"
+        self.root.mkdir()
+        for name in ("a.py", "b.py"):
+            (self.root / name).write_text(f"print('this is {name}')\n")
+        subprocess.run("git init -q . && git add .", shell=True, cwd=self.root, env=self.environment(), check=True)
+
+    def test_the_loop_over_files(self):
+        self.needs("git")
+        self.repository()
+        status, said = self.typed(self.block("ci.md", "git ls-files"))
+        self.assertEqual((status, said), (0, "this is a.py\nthis is b.py\n"))
+
+    def test_the_step_of_a_workflow(self):
+        """The page's step is one of the example workflow; the action's script runs it."""
+        self.needs("make")
+        if yaml is None:
+            self.skipTest("python3-yaml is not installed")
+        step, = yaml.safe_load(self.block("ci.md", "- id: sandbox"))
+        steps = yaml.safe_load((SOURCE / "examples/ci/github-workflow.yml").read_text())["jobs"]["test"]["steps"]
+        self.assertIn(step, steps)
+        self.assertEqual(set(step["with"]) - set(yaml.safe_load((SOURCE / "action.yml").read_text())["inputs"]), set())
+        (self.root / "Makefile").write_text("all:\n\t@echo built\ntest:\n\t@echo tested\n")
+        for name in ("output", "summary"):
+            (self.tmp / name).touch()
+        given = step["with"]
+        done = subprocess.run([SOURCE / "share/github/run"], cwd=self.root, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
+                              env=self.environment({"PATH": self.path, "SBX_POLICY_NAME": given["policy"], "SBX_OPTIONS": given["options"], "SBX_RUN": given["run"],
+                                                    "RUNNER_TEMP": str(self.tmp), "GITHUB_OUTPUT": str(self.tmp / "output"), "GITHUB_STEP_SUMMARY": str(self.tmp / "summary")}))
+        self.assertIn("\nbuilt\ntested\n", done.stdout)
+        self.assertIn("status=exited\nexit-code=0\n", (self.tmp / "output").read_text())
+
+    def test_the_hook_of_pre_commit(self):
+        """The page's hook is one of the repository; its command finds the mistake of a policy that it checks."""
+        if yaml is None:
+            self.skipTest("python3-yaml is not installed")
+        asked, = yaml.safe_load(self.block("ci.md", "repos:"))["repos"]
+        example, = [each for each in yaml.safe_load((SOURCE / "examples/ci/pre-commit-config.yaml").read_text())["repos"] if each["repo"] == asked["repo"]]
+        self.assertEqual(asked["rev"], example["rev"])
+        hooks = {each["id"]: each for each in yaml.safe_load((SOURCE / ".pre-commit-hooks.yaml").read_text())}
+        for hook in asked["hooks"]:
+            entry, files = hooks[hook["id"]]["entry"], hooks[hook["id"]]["files"]
+            self.assertTrue(re.search(files, "sbx.toml"))
+            (self.root / "sbx.toml").write_text("schema = 1\n")
+            self.assertEqual(self.typed(f"{entry} sbx.toml")[0], 0)
+            (self.root / "sbx.toml").write_text("schema = 2\n")
+            self.assertEqual(self.typed(f"{entry} sbx.toml")[0], 1)
+
+    def test_the_python_of_the_page(self):
+        shutil.copy(SOURCE / "examples/python/sbx.py", self.root)
+        for given, printed in (("print(6 * 7)", "42\n"), ("1 / 0", "the command exited with status 1")):
+            (self.root / "page.py").write_text(f"import sbx\ncode = {given!r}\n" + self.block("agents.md", "run = sbx.run(code"))
+            status, said = self.typed("/usr/bin/python3 page.py")
+            self.assertEqual((status, said.strip()), (0, printed.strip()), said)
+
+    def test_each_whole_program(self):
+        shutil.copy(SOURCE / "examples/python/sbx.py", self.root)
+        shown = {}
+        for page in PAGES:
+            for language, text in FENCED.findall(page.read_text()):
+                shown.setdefault((page.name, language), []).append(text)
+        self.assertEqual({key: len(texts) for key, texts in shown.items()}, {key: len(texts) for key, texts in PROGRAMS.items()})
+        for key, texts in shown.items():
+            for text, printed in zip(texts, PROGRAMS[key]):
+                (self.root / "whole.py").write_text(text)
+                status, said = self.typed("/usr/bin/python3 whole.py")
+                self.assertEqual(status, 0, said)
+                self.assertRegex(said, rf"\A{printed}\s*\Z")
+
+    def test_the_cpp_of_the_page(self):
+        build = os.environ.get("SBX_BUILD")
+        library = pathlib.Path(build or ".") / "src/lib/libsbx.a"
+        if shutil.which("g++") is None or not library.exists():
+            self.skipTest("there is no g++, or no library in the build")
+        text = "#include <iostream>\n#include <sbx/run.hpp>\nint main() {\n" + self.block("agents.md", "const sbx::RunAnswer answer") + "}\n"
+        (self.root / "page.cpp").write_text(text)
+        subprocess.run(["g++", "-std=c++20", "-I", SOURCE / "include", "page.cpp", library, "-o", "page"], cwd=self.root, check=True)
+        status, said = self.typed("./page")
+        self.assertEqual(status, 0, said)
+        self.assertRegex(said, r'\Aexited\n\{"schema":"sbx.run/1".*"text":"42\\n"')
+
+    def test_the_shorter_ways(self):
+        (self.root / "rain.csv").write_text("sea,12\n")
+        (self.home / "data").mkdir()
+        (self.root / "job.py").write_text("import os\nprint(sorted(os.listdir()), os.environ.get('TZ'), os.path.isdir(os.path.expanduser('{}/data')))\n".replace("{}", str(self.home)))
+        (self.root / "chart.py").write_text("open('chart.png', 'w').write('x')\n")
+        shown = {"sbx run --in rain.csv job.py": "['job.py', 'rain.csv'] None False", "sbx run --read ~/data --env TZ job.py": "['job.py'] UTC True",
+                 "sbx run -p data-analysis --out . chart.py": "copied 1 file"}
+        lines = commands(self.block("data-analysis.md", "sbx run --in rain.csv"))
+        self.assertEqual(lines, list(shown))
+        for line in lines:
+            status, said = self.typed(line)
+            self.assertEqual(status, 0, said)
+            self.assertIn(shown[line], said, line)
+        self.assertTrue((self.root / "chart.png").exists())
+
     def typed(self, line):
-        done = subprocess.run(["bash", "-c", line], cwd=self.root, env=self.environment({"PATH": self.path, "code": "print(6 * 7)", "command": "echo in $PWD"}),
+        done = subprocess.run(["bash", "-c", line], cwd=self.root, env=self.environment({"PATH": self.path, "TZ": "UTC", "code": "print(6 * 7)", "command": "echo in $PWD"}),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100)
         return done.returncode, done.stdout.decode()
 
