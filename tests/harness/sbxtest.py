@@ -1,10 +1,12 @@
 """Drives the built sbx from outside: runs it, reads its record, and checks what it leaves on the host."""
 
 import ctypes
+import fcntl
 import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -151,18 +153,53 @@ def kill_orphans():
     return left
 
 
+# Scratch directories of tests, benchmarks and the Python module.
+_OF_OTHERS = re.compile(r"sbx-([a-z-]+-)?[A-Za-z0-9_]{6,8}$|sbx-cells-matplotlib-\d+$")
+
+
 def mounts():
     return pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
 
 
 def host_state():
     """What a run could leave behind besides processes: mounts, directories, network interfaces, IPC objects."""
-    directories = ("/tmp", "/var/tmp", "/dev/shm", "/run")
-    names = {directory: sorted(name for name in os.listdir(directory) if name.startswith((".sbx", "sbx")) and not name.startswith("sbx-test-"))
-             for directory in directories}
-    networks = sorted(os.listdir("/sys/class/net")) if os.path.isdir("/sys/class/net") else []
-    shared = [pathlib.Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "sem", "msg")]
-    return mounts(), names, networks, shared
+    state = {"mounts": set(mounts().splitlines())}
+    for directory in ("/tmp", "/var/tmp", "/dev/shm", "/run"):
+        state[directory] = {name for name in os.listdir(directory) if name.startswith((".sbx", "sbx")) and not _OF_OTHERS.match(name)}
+    state["networks"] = set(os.listdir("/sys/class/net")) if os.path.isdir("/sys/class/net") else set()
+    for kind in ("shm", "sem", "msg"):
+        state[kind] = set(pathlib.Path(f"/proc/sysvipc/{kind}").read_text().splitlines())
+    return state
+
+
+def left_since(before):
+    """What came to the host since then, by kind. What went was not this test's: another program took it away."""
+    now = host_state()
+    return {kind: sorted(now[kind] - before[kind]) for kind in now if now[kind] - before[kind]}
+
+
+def groups():
+    """sbx's own control groups, wherever the caller's are."""
+    return {os.path.join(directory, name) for directory, names, _ in os.walk("/sys/fs/cgroup") for name in names if name.startswith("sbx-")}
+
+
+def dead_groups_since(before):
+    """Those of other programs come and go, and their supervisors hold them; a group that nobody has locked is left behind."""
+    return sorted(group for group in groups() - before if _is_dead(group))
+
+
+def _is_dead(group):
+    try:
+        directory = os.open(group, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(directory)
 
 
 def init_of(process):

@@ -1,6 +1,5 @@
 """Many runs at once, fork bombs among them, and many in succession: every verdict is right, and nothing is left."""
 
-import glob
 import json
 import os
 
@@ -15,21 +14,15 @@ IN_A_ROW = 1000
 BOMB = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n"
 
 
-def groups():
-    """sbx's own control groups, wherever the caller's are."""
-    return sorted(glob.glob("/sys/fs/cgroup/*/sbx-*") + glob.glob("/sys/fs/cgroup/sbx-*"))
-
-
 class Load(SbxTest):
     def setUp(self):
         super().setUp()
-        self.before = (sbxtest.host_state(), groups())
+        self.before = (sbxtest.host_state(), sbxtest.groups())
 
     def nothing_is_left(self):
         self.assertFalse(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), sbxtest.kill_orphans())
-        self.assertEqual(sbxtest.host_state(), self.before[0])
-        # Other tests have groups that come and go: only those of these runs would stay.
-        self.assertEqual([group for group in groups() if group not in self.before[1]], [])
+        self.assertEqual(sbxtest.left_since(self.before[0]), {})
+        self.assertEqual(sbxtest.dead_groups_since(self.before[1]), [])
         disks = self.home / ".local/state/sbx/disks"
         self.assertEqual(os.listdir(disks) if disks.is_dir() else [], [])
 

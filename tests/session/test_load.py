@@ -1,12 +1,10 @@
 """Sessions under load: SIGKILL at any moment, many sessions, many calls, many clients; every verdict is right and nothing
 is left."""
 
-import fcntl
 import json
 import os
 import pathlib
 import random
-import re
 import signal
 import subprocess
 import time
@@ -23,26 +21,6 @@ MAY_GROW_KIB = 1024
 
 # A call that can't be asked to end, with processes of its own; half of them end by themselves.
 STUBBORN = "trap '' TERM HUP INT; sleep {mark} & sleep {mark} & {rest}; exit 7"
-
-
-def groups():
-    """sbx's own control groups, wherever the caller's are."""
-    return {os.path.join(directory, name) for directory, names, _ in os.walk("/sys/fs/cgroup") for name in names if name.startswith("sbx-")}
-
-
-def is_dead(group):
-    """Nobody has it locked: whoever made it is gone."""
-    try:
-        directory = os.open(group, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(directory)
 
 
 def marked(mark):
@@ -98,25 +76,16 @@ def descriptors(pid):
 class Load(SessionTest):
     def setUp(self):
         super().setUp()
-        self.before = (sbxtest.host_state(), groups())
+        self.before = (sbxtest.host_state(), sbxtest.groups())
         self.facts = {}
         self.mark = 0
 
     def nothing_is_left(self):
         super().nothing_is_left()
-        (mounts, names, networks, shared), was = sbxtest.host_state(), self.before[0]
-        self.assertEqual((mounts, networks, shared), (was[0], *was[2:]))
-        # Scratch directories of other programs' tests come and go.
-        new = {directory: {name for name in found if name not in was[1][directory] and not re.fullmatch(r"sbx-[a-z-]+-[a-z0-9_]{8}", name)}
-               for directory, found in names.items()}
-        self.assertEqual(new, {directory: set() for directory in names})
+        self.assertEqual(sbxtest.left_since(self.before[0]), {})
         disks = self.home / ".local/state/sbx/disks"
         self.assertEqual(os.listdir(disks) if disks.is_dir() else [], [])
-        # Those of other programs come and go, and somebody holds them.
-        wait_until(lambda: not self.dead_groups(), "the control groups are removed")
-
-    def dead_groups(self):
-        return [group for group in groups() - self.before[1] if is_dead(group)]
+        wait_until(lambda: not sbxtest.dead_groups_since(self.before[1]), "the control groups are removed")
 
     def end_and_check(self):
         stopped = self.sbx_session("stop", "--all")
