@@ -169,7 +169,8 @@ class RunCommand {
     if (sbx::exit_status_of(outcome.verdict) != 0)
       annotation_ = outcome.detail.empty() ? "the command failed" : outcome.detail;
     if (!silent_)
-      write_stderr(record::outcome_words(*answer.plan, outcome, typed_.output.verbose, paint_));
+      write_stderr(record::outcome_words(*answer.plan, outcome, typed_.output.verbose, paint_,
+                                         nullptr, answer.policy ? &*answer.policy : nullptr));
     else if (!answer.plan->weaker_isolation.empty() && !has_typed_landlock())
       write_stderr(note_lines({answer.plan->weaker_isolation}));
     if (!silent_ && sbx::exit_status_of(outcome.verdict) != 0) tell_own_options(answer);

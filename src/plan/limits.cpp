@@ -197,6 +197,7 @@ void narrow_limits(const policy::Policy& policy, const host::Host& host, Plan& p
   plan.budgets.wall_time = call.budgets.wall_time;
   plan.budgets.cpu_time = call.budgets.cpu_time;
   plan.budgets.grace = call.budgets.grace;
+  plan.budgets.file_size = call.budgets.file_size;
   plan.process_limits = std::move(call.process_limits);
 }
 

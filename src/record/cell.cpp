@@ -83,7 +83,8 @@ std::string cure_of_budget(const Cell& cell, Budget budget) {
     return {};
   const std::uint64_t value = value_of(cell, budget);
   if (value == 0) return {};
-  return is_output ? twice(*limit, value) : cure_of(*limit, value);
+  return is_output ? twice(*limit, value)
+                   : cure_of(*limit, value, option_that_set(&*cell.policy, "limits." + name));
 }
 
 /// What a cell's own code decided: its exception, or the status it asked to exit with.

@@ -83,9 +83,26 @@ std::string twice(const LimitText& limit, std::uint64_t value) {
                      toml_value(limit.name, larger(limit.name, value)));
 }
 
-std::string cure_of(const LimitText& limit, std::uint64_t value) {
+std::string cure_of(const LimitText& limit, std::uint64_t value, std::string_view given_by,
+                    std::uint64_t most) {
+  const std::uint64_t twice_as_much = larger(limit.name, value);
+  const std::uint64_t more = most == 0 ? twice_as_much : std::min(twice_as_much, most);
+  if (given_by == "--set")
+    return fmt::format("--set 'limits.{}={}'", limit.name, toml_value(limit.name, more));
+  if (given_by.starts_with("--"))
+    return fmt::format("{} {}", given_by, value_text(limit.name, more));
+  if (!given_by.empty()) return fmt::format("a larger {}", given_by);
   return fmt::format("{}, or limits.{} = {} in the policy", twice(limit, value), limit.name,
-                     toml_value(limit.name, larger(limit.name, value)));
+                     toml_value(limit.name, more));
+}
+
+std::string_view option_in_rule(std::string_view rule) {
+  const std::size_t begin = rule.rfind(" (--");
+  if (begin == std::string_view::npos || !rule.ends_with(')')) return {};
+  const std::string_view option = rule.substr(begin + 2, rule.size() - begin - 3);
+  return option.find_first_not_of("-abcdefghijklmnopqrstuvwxyz") == std::string_view::npos
+             ? option
+             : std::string_view();
 }
 
 }  // namespace sbx::record

@@ -29,6 +29,14 @@ Json rule_of(const std::optional<policy::Policy>& policy, const std::string& lim
       fmt::format("{} = {} ({})", key->name, said.front().toml, said.front().at.text()));
 }
 
+std::string option_that_set(const policy::Policy* policy, const std::string& name) {
+  const policy::Key* const key = policy::find_key(name);
+  if (policy == nullptr || key == nullptr) return {};
+  const std::vector<policy::SaidValue> said = policy::said_values(*key, *policy);
+  if (said.empty() || said.front().at.layer != Layer::command_line) return {};
+  return said.front().at.file;
+}
+
 Json policy_json(const std::optional<policy::Policy>& policy) {
   if (!policy) return nullptr;
   Json json;

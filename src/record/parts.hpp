@@ -15,6 +15,8 @@ namespace sbx::record {
 /// The rule that set a budget: `limits.wall_time = "60s" (default.toml:93)`. Null without a policy.
 [[nodiscard]] Json rule_of(const std::optional<policy::Policy>& policy, const std::string& limit,
                            const std::string& output_key = "output.exceed");
+/// The option that set `key`, "--timeout"; empty where a policy or a default did.
+[[nodiscard]] std::string option_that_set(const policy::Policy* policy, const std::string& key);
 [[nodiscard]] Json policy_json(const std::optional<policy::Policy>& policy);
 [[nodiscard]] Json stream_json(const Stream& stream);
 [[nodiscard]] Json denials_json(const std::vector<Denial>& denials);

@@ -199,22 +199,28 @@ class Teller {
     if (reason == "output") value = output_cap();
     line("action", std::string(limit->action));
     line("rule", text(outcome, "rule"));
-    if (value) line("to allow", limit_cure(*limit, *value));
-    // A cell's record has no limits: they are the session's.
-    const std::string hint = text(outcome, "hint");
-    if (!hint.empty())
-      line("to allow", hint + "; a session's limits are set when it starts");
-    else if (!value && is_cell())
-      line("to allow",
-           fmt::format("a larger {}; a session's limits are set when it starts", limit->option));
+    line("to allow", budget_cure(outcome, *limit, value));
     line("risk", std::string(limit->risk));
+  }
+
+  [[nodiscard]] std::string budget_cure(const Json& outcome, const LimitText& limit,
+                                        const std::optional<std::uint64_t>& value) const {
+    constexpr const char* kOfStart = "; a session's limits are set when it starts";
+    if (text(outcome, "detail").contains("session.cpu_time"))  // not limits.cpu_time of the call
+      return std::string("a larger session.cpu_time") + kOfStart;
+    if (value) return limit_cure(limit, *value, text(outcome, "rule"));
+    // A cell's record has no limits: they are the session's.
+    if (std::string hint = text(outcome, "hint"); !hint.empty()) return hint + kOfStart;
+    return is_cell() ? fmt::format("a larger {}{}", limit.option, kOfStart) : "";
   }
 
   [[nodiscard]] bool is_cell() const { return text(record_, "schema") == "sbx.cell/1"; }
 
   /// Each output stream has a key of its own; only the option covers both.
-  static std::string limit_cure(const LimitText& limit, std::uint64_t value) {
-    return limit.name == "output" ? twice(limit, value) : cure_of(limit, value);
+  static std::string limit_cure(const LimitText& limit, std::uint64_t value,
+                                const std::string& rule) {
+    return limit.name == "output" ? twice(limit, value)
+                                  : cure_of(limit, value, option_in_rule(rule));
   }
 
   [[nodiscard]] std::optional<std::uint64_t> output_cap() const {
@@ -323,7 +329,7 @@ class Teller {
       detail("action", std::string(limit->action));
       detail("rule", text(met, "rule"));
       detail("known by", text(met, "evidence"));
-      if (value > 0) detail("to allow", cure_of(*limit, value));
+      if (value > 0) detail("to allow", cure_of(*limit, value, option_in_rule(text(met, "rule"))));
       detail("risk", std::string(limit->risk));
     }
   }

@@ -15,6 +15,7 @@
 #include "record/codes.hpp"
 #include "record/limit_texts.hpp"
 #include "record/network_words.hpp"
+#include "record/parts.hpp"
 #include "record/record.hpp"
 
 namespace sbx::record {
@@ -23,6 +24,7 @@ namespace {
 constexpr std::size_t kDenialsShown = 10;
 constexpr std::size_t kWidestSourceLine = 200;
 constexpr std::size_t kLongestLine = 240;  // of a message, without its label
+constexpr std::string_view kCpuTimeOfSession = "session.cpu_time";
 
 template <class... Parts>
 void say(std::string& text, fmt::format_string<Parts...> format, Parts&&... parts) {
@@ -159,13 +161,47 @@ bool is_verdict(const LimitMet& met, const Verdict& verdict) {
                                       : met.limit == name_of(over->budget);
 }
 
-void append_limits(std::string& text, const Outcome& outcome, Cured where) {
+std::uint64_t count_of(Bytes value) {
+  return value.count;
+}
+std::uint64_t count_of(Milliseconds value) {
+  return static_cast<std::uint64_t>(value.count());
+}
+template <class Number>
+std::uint64_t count_of(Number value) {
+  return static_cast<std::uint64_t>(value);
+}
+
+/// Where the limits of a command are from, and so what raises them.
+struct Limits {
+  const policy::Policy* policy = nullptr;
+  const Budgets* session = nullptr;  ///< null: it is not a call
+
+  /// True where the call has a smaller limit than its session, of its own.
+  [[nodiscard]] bool is_own(std::string_view limit, std::uint64_t value) const {
+    const std::uint64_t most = of_session(limit);
+    return most > 0 && value != most;
+  }
+  /// 0: there is no session, or it has no such limit.
+  [[nodiscard]] std::uint64_t of_session(std::string_view limit) const {
+    std::uint64_t value = 0;
+    if (session != nullptr) with_budget(*session, limit, [&](auto is) { value = count_of(is); });
+    return value;
+  }
+  [[nodiscard]] std::string cure(const LimitText& limit, std::uint64_t value) const {
+    return cure_of(limit, value, option_that_set(policy, "limits." + std::string(limit.name)),
+                   is_own(limit.name, value) ? of_session(limit.name) : 0);
+  }
+};
+
+void append_limits(std::string& text, const Outcome& outcome, Cured where, const Limits& limits) {
   for (const LimitMet& met : outcome.limits_met) {
     if (met.limit == "memory" || is_verdict(met, outcome.verdict)) continue;
     say(text, "limit reached: limits.{} = {}; {}", met.limit, toml_value(met.limit, met.value),
         refusal_of(met));
     if (const LimitText* const limit = find_limit(met.limit))
-      text += more_words(cure_of(*limit, met.value), where);
+      text += more_words(limits.cure(*limit, met.value),
+                         limits.is_own(met.limit, met.value) ? Cured::command : where);
   }
 }
 
@@ -191,22 +227,14 @@ void append_degraded(std::string& text, const std::vector<Degraded>& degraded) {
   for (const Degraded& item : degraded) say(text, "weaker enforcement: {}", degraded_words(item));
 }
 
-std::uint64_t count_of(Bytes value) {
-  return value.count;
-}
-std::uint64_t count_of(Milliseconds value) {
-  return static_cast<std::uint64_t>(value.count());
-}
-template <class Number>
-std::uint64_t count_of(Number value) {
-  return static_cast<std::uint64_t>(value);
-}
-
 /// What would have let the run continue. Empty if no option would: a limit outside sbx, or usage
 /// that can't be measured.
-std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome) {
+std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome, const Limits& limits) {
   const auto* over = std::get_if<OverBudget>(&outcome.verdict);
   if (over == nullptr) return {};
+  // All calls share it, and limits.cpu_time is not it.
+  if (over->budget == Budget::cpu_time && outcome.detail.contains(kCpuTimeOfSession))
+    return fmt::format("a larger {}", kCpuTimeOfSession);
   const Budgets& budgets = plan.budgets;
   const auto was_met = [&](std::string_view name) {
     return std::ranges::find(outcome.limits_met, name, &LimitMet::limit) !=
@@ -223,7 +251,7 @@ std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome) {
   }
   std::string cure;
   with_budget(budgets, name,
-              [&](auto value) { cure = cure_of(*find_limit(name), count_of(value)); });
+              [&](auto value) { cure = limits.cure(*find_limit(name), count_of(value)); });
   return cure;
 }
 
@@ -336,13 +364,14 @@ void append_appeared(std::string& text, const std::vector<Appeared>& appeared, b
 }
 
 /// True if the budget that was exceeded is the session's: a call may have a smaller one of its own.
-bool is_of_session(const plan::Plan& plan, const Outcome& outcome, const Budgets* session) {
-  if (session == nullptr) return false;
+bool is_of_session(const plan::Plan& plan, const Outcome& outcome, const Limits& limits) {
+  if (limits.session == nullptr) return false;
   const auto* over = std::get_if<OverBudget>(&outcome.verdict);
-  if (over == nullptr) return true;
-  if (over->budget == Budget::wall_time) return plan.budgets.wall_time == session->wall_time;
-  if (over->budget == Budget::cpu_time) return plan.budgets.cpu_time == session->cpu_time;
-  return true;
+  if (over == nullptr || outcome.detail.contains(kCpuTimeOfSession)) return true;
+  const std::string_view name = name_of(over->budget);
+  bool own = false;
+  with_budget(plan.budgets, name, [&](auto value) { own = limits.is_own(name, count_of(value)); });
+  return !own;
 }
 
 void append_hints(std::string& text, const std::vector<Hint>& hints, Cured where) {
@@ -375,7 +404,9 @@ void append_hazards(std::string& text, const Outcome& outcome) {
 }  // namespace
 
 std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool verbose,
-                          const Paint& paint, const Budgets* session) {
+                          const Paint& paint, const Budgets* session,
+                          const policy::Policy* policy) {
+  const Limits limits{.policy = policy, .session = session};
   const Cured where = session != nullptr ? Cured::session : Cured::command;
   std::string text;
   if (verbose) text += note_lines(plan.explanations);
@@ -384,7 +415,7 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   append_truncation(text, "stderr", outcome.err, plan.output);
   append_denials(text, outcome.denials, paint, where);
   append_network_failures(text, outcome.network_failures, paint);
-  append_limits(text, outcome, where);
+  append_limits(text, outcome, where, limits);
   append_appeared(
       text, outcome.appeared, false,
       ", under names that programs of the host run or trust: look before you work there");
@@ -399,8 +430,8 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   append_hints(text, outcome.hints, where);
   const std::string verdict = std::visit(VerdictSentence{outcome}, outcome.verdict);
   if (!verdict.empty()) say(text, "{}", paint.bold(verdict));
-  text += more_words(cure_of_verdict(plan, outcome),
-                     is_of_session(plan, outcome, session) ? Cured::session : Cured::command);
+  text += more_words(cure_of_verdict(plan, outcome, limits),
+                     is_of_session(plan, outcome, limits) ? Cured::session : Cured::command);
   if (verbose)
     say(text, "{} wall, {} user, {} system", describe(Milliseconds(outcome.usage.wall_ms)),
         describe(Milliseconds(outcome.usage.user_ms)),

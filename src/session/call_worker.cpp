@@ -79,7 +79,8 @@ class CallWorker {
   void tell(const run::Answer& answer) const {
     if (!answer.errors.empty()) return write_stderr(record::findings_text(answer.errors, paint()));
     write_stderr(record::outcome_words(*answer.plan, *answer.outcome, state_.asked.verbose, paint(),
-                                       &state_.held.plan().budgets));
+                                       &state_.held.plan().budgets,
+                                       answer.policy ? &*answer.policy : nullptr));
   }
 
   /// Events are part of the job.

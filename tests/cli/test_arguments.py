@@ -82,7 +82,7 @@ class Arguments(SbxTest):
         for options, command, more in ((("--disk", "1M"), "head -c 3000000 /dev/zero >/tmp/x", "--disk 2M"),
                                        (("--processes", "4"), "for i in 1 2 3 4 5 6 7 8; do sleep 60 & done; kill $(jobs -p)", "--processes 8")):
             ended = self.sbx(*options, "--", "sh", "-c", command, json_record=False)
-            self.assertIn(f"sbx:   to allow more: {more}, or limits.", ended.err.decode(), ended)
+            self.assertIn(f"sbx:   to allow more: {more}\n", ended.err.decode(), ended)
 
     def test_a_number_that_is_too_large_is_no_missing_unit(self):
         for option, value in (("--memory", "99999999999999999999G"), ("--timeout", "99999999999999999999h"), ("--disk", "99999999T")):

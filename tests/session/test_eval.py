@@ -969,13 +969,13 @@ class Honest(EvalTest):
     def test_a_budget_is_told_with_its_key_and_its_cure(self):
         self.start_session("--timeout", "2s")
         for code, options, end, cure in (
-                ("import time; time.sleep(1000)", ("--timeout", "200ms"), "wall-time budget of 200 ms spent (limits.wall_time)", ": --timeout 400ms, or limits"),
-                ("import time; time.sleep(1000)", (), "wall-time budget of 2 s spent (limits.wall_time)", ", start the session with: --timeout 4s, or limits"),
+                ("import time; time.sleep(1000)", ("--timeout", "200ms"), "wall-time budget of 200 ms spent (limits.wall_time)", ": --timeout 400ms\n"),
+                ("import time; time.sleep(1000)", (), "wall-time budget of 2 s spent (limits.wall_time)", ", start the session with: --timeout 4s\n"),
                 ("while True: print('x' * 1000)", ("--output", "1K"), "more than 1 KiB written to stdout or stderr (output.passed)", ": --output 2K\n")):
             told = self.eval(code, *options)
             self.assertIn(f"sbx: over-budget: {end}\nsbx:   to allow more{cure}", told.err)
         record = self.cell("import time; time.sleep(1000)", "--timeout", "200ms")
-        self.assertEqual(record["outcome"]["hint"], '--timeout 400ms, or limits.wall_time = "400ms" in the policy')
+        self.assertEqual(record["outcome"]["hint"], "--timeout 400ms")
 
     def test_output_between_two_cells_comes_with_the_next(self):
         self.start_session("--workspace", f"{self.work}:read-write")
@@ -1027,7 +1027,7 @@ class Honest(EvalTest):
     def test_why_says_how_each_cell_ended(self):
         self.start_session()
         for code, options, words in (("1", (), "came to its end"), ("import sys; sys.exit(3)", (), "ended with status 3"),
-                                     ("1/0", (), "raised an exception"), ("while True: pass", ("--timeout", "500ms"), "to allow   --timeout 1s, or limits.wall_time")):
+                                     ("1/0", (), "raised an exception"), ("while True: pass", ("--timeout", "500ms"), "to allow   --timeout 1s;")):
             answer = self.eval(code, "--json", *options)
             self.assertIn(words, self.run_sbx("why", "-", stdin=answer.out.encode()).out)
 

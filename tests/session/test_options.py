@@ -342,6 +342,7 @@ class Errors(SessionTest):
         spent = self.exec_json("--", "sh", "-c", "while :; do :; done")
         self.assertEqual(spent.verdict, ("over-budget", "cpu_time"), spent)
         self.assertIn("session.cpu_time", spent.record["outcome"]["detail"])
+        self.assertIn("to allow   a larger session.cpu_time;", self.run_sbx("why", "-", stdin=json.dumps(spent.record).encode()).out)
         self.error("session-cpu-spent", "exec", "work", "--", "true", status=125)
 
     def test_lifetime(self):
