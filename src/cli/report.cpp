@@ -16,19 +16,26 @@
 #include "base/held.hpp"
 #include "base/planted.hpp"
 #include "base/sys.hpp"
+#include "base/unwritable.hpp"
 
 namespace sbx::cli {
 namespace {
+
+/// "." for a plain name.
+std::string directory_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
 
 std::unexpected<Error> unwritable(const std::string& shown, int errno_value) {
   return fail(Error{.kind = ErrorKind::usage,
                     .code = "report-unwritable",
                     .message = fmt::format("cannot write the report to \"{}\"", shown),
                     .errno_value = errno_value,
-                    .hint = errno_value == EISDIR ? "name a file in it"
-                            : errno_value == ENOENT || errno_value == ENOTDIR
-                                ? "name a file in a directory that is there"
-                                : ""});
+                    .hint = errno_value == EISDIR
+                                ? "name a file in it"
+                                : cure_of_unwritable(directory_of(shown), errno_value)});
 }
 
 Status check_descriptor(int descriptor, std::string_view option) {
@@ -48,7 +55,10 @@ Status check_descriptor(int descriptor, std::string_view option) {
 Status deliver(int fd, std::string_view record, const std::string& place) {
   Status written = sys::write_all(fd, record);
   if (written) return written;
-  written.error().message = "cannot write the report to " + place;
+  Error& error = written.error();
+  error.message = "cannot write the report to " + place;
+  if (error.errno_value == ENOSPC || error.errno_value == EDQUOT)
+    error.hint = "that file system is full: make room, or name a file on another one";
   return written;
 }
 
@@ -82,12 +92,6 @@ std::unexpected<Error> is_planted_there(const std::string& path) {
                                            "everybody can write to",
                                            path),
                     .hint = "name a file in a directory of your own"});
-}
-
-std::string directory_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/held.hpp"
 #include "base/planted.hpp"
 #include "base/sys.hpp"
+#include "base/unwritable.hpp"
 #include "workspace/names.hpp"
 #include "workspace/put.hpp"
 #include "workspace/tree.hpp"
@@ -98,6 +99,13 @@ class Collector {
   Collected collected_;
 };
 
+/// "." for a plain name.
+std::string directory_above(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 /// As mkdir(2). A path that has no name at its end can't be missing. `above`: where it was made.
 bool make_last(const std::string& path, UniqueFd& above) {
   const std::string name = name_of(path);
@@ -148,27 +156,31 @@ Result<OutDirectory> prepare_target(const std::string& directory) {
   std::string path =
       directory;  // with a slash at its end a link would be followed, path_resolution(7)
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  const auto unwritable = [&](const std::string& place, int errno_value) {
+    return refused(errno_value, {}, cure_of_unwritable(place, errno_value));
+  };
+  const std::string parent_path = path == "/" ? path : directory_above(path);
   UniqueFd above;
-  if (!make_last(path, above) && errno != EEXIST) return refused(errno);
+  if (!make_last(path, above) && errno != EEXIST) return unwritable(parent_path, errno);
   struct stat facts{};
-  if (::lstat(path.c_str(), &facts) != 0) return refused(errno);
+  if (::lstat(path.c_str(), &facts) != 0) return unwritable(parent_path, errno);
   // A program of an earlier run may have made the link: what it leads to is not the caller's
   // choice.
   if (S_ISLNK(facts.st_mode))
     return refused(0, ": it is a symbolic link; --out follows none", "name the directory itself");
   auto target = sys::open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!target)
-    return refused(
-        target.error().errno_value, {},
-        target.error().errno_value == ENOTDIR ? "name a directory; a new one is made" : "");
+    return target.error().errno_value == ENOTDIR
+               ? refused(ENOTDIR, {}, "name a directory; a new one is made")
+               : unwritable(path, target.error().errno_value);
   struct stat parent{};
   if (::fstat(target->get(), &facts) != 0 ||
       ::fstatat(target->get(), "..", &parent, AT_SYMLINK_NOFOLLOW) != 0)
-    return refused(errno);
+    return unwritable(path, errno);
   if (is_planted(parent, facts))
     return refused(0, ": another user owns it, in a directory that everybody can write to",
                    "name a directory of your own");
-  if (::faccessat(target->get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return refused(errno);
+  if (::faccessat(target->get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return unwritable(path, errno);
   return OutDirectory(std::move(*target), std::move(above), name_of(path));
 }
 

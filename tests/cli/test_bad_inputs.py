@@ -187,7 +187,7 @@ RUNS = (
     (("--env-file", "fifo", "true"), "fifo", ("--env-file", "good.env", "true"), "start its writer first"),
     (("--env-fd", "99", "true"), "99", ("--env-fd", "0", "true"), "3<secrets"),
     (("--env-fd", "x", "true"), "--env-fd", ("--env-fd", "0", "true"), "for example"),
-    (("--report", "nosuch/r.json", "true"), "nosuch", ("--report", "d/r.json", "true"), "in a directory that is there"),
+    (("--report", "nosuch/r.json", "true"), "nosuch", ("--report", "d/r.json", "true"), "mkdir -p nosuch"),
     (("--report", "d", "true"), "d", ("--report", "d/r.json", "true"), "name a file in it"),
     (("--report", "link.json", "true"), "link", ("--report", "/dev/stdout", "true")),
     (("--report-fd", "99", "true"), "99", ("--report-fd", "1", "true"), "3>FILE"),

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "base/text.hpp"
 #include "plan/files/inside.hpp"
 #include "plan/files/path_text.hpp"
 #include "plan/files/refuse.hpp"
@@ -22,9 +23,10 @@ Status check_kind(const Grant& grant, const std::string& written) {
       return refuse("not-grantable", "cannot grant '" + written + "': it is a socket", grant.origin,
                     "filesystem.sockets is for sockets");
     default:
-      return refuse("not-grantable",
-                    "cannot grant '" + written + "': it is neither a file nor a directory",
-                    grant.origin);
+      return refuse(
+          "not-grantable", "cannot grant '" + written + "': it is neither a file nor a directory",
+          grant.origin,
+          "the program can have it as its standard input: --stdin " + shell_word(written));
   }
 }
 
@@ -66,6 +68,12 @@ const char* describe(GrantKind kind) {
 
 namespace {
 
+/// How the grant is taken back, where it was given.
+std::string without(const Origin& origin) {
+  const bool typed = origin.layer == Layer::command_line;
+  return typed ? "leave out " + origin.text() : "take it out of the policy";
+}
+
 /// An option of its own takes a path only; --set takes what a policy says.
 std::string cure_of_missing(const policy::Sourced<policy::PathGrant>& grant) {
   const std::string option = grant.origin.text();
@@ -76,6 +84,30 @@ std::string cure_of_missing(const policy::Sourced<policy::PathGrant>& grant) {
 
 }  // namespace
 
+std::string cure_of_unreadable(const host::Host& host, const std::string& path) {
+  std::string shut = path;
+  bool is_on_the_way = false;
+  const std::string from = host.working_directory.empty() ? "/" : host.working_directory;
+  for (std::string above = parent_of(normal(joined(from, path)));; above = parent_of(above)) {
+    if (!host.files->may_execute(above)) {
+      shut = above;  // the topmost: what is below it can't be asked about
+      is_on_the_way = true;
+    }
+    if (above == "/") break;
+  }
+  const auto facts = host.files->look(shut);
+  const bool own = facts && facts->uid == host.uid;
+  const bool is_directory = facts && facts->type == host::FileType::directory;
+  const char* const mode = is_on_the_way ? "x" : is_directory ? "rx" : "r";
+  return std::string(own ? "chmod u+" : "its owner can allow it, with chmod o+") + mode + " " +
+         shell_word(shut);
+}
+
+std::string cure_of_unreadable(const host::Host& host, const std::string& path,
+                               const Origin& origin) {
+  return cure_of_unreadable(host, path) + ", or " + without(origin);
+}
+
 Result<std::optional<Grant>> resolve_grant(const host::Host& host,
                                            const policy::Sourced<policy::PathGrant>& grant,
                                            GrantKind kind) {
@@ -84,7 +116,10 @@ Result<std::optional<Grant>> resolve_grant(const host::Host& host,
   if (!source) {
     if (grant.value.optional && is_missing(source.error())) return std::nullopt;
     return refuse("missing-grant", "cannot grant '" + written + "'", grant.origin,
-                  is_missing(source.error()) ? cure_of_missing(grant) : "",
+                  is_missing(source.error()) ? cure_of_missing(grant)
+                  : source.error().errno_value == EACCES
+                      ? cure_of_unreadable(host, written, grant.origin)
+                      : without(grant.origin),
                   source.error().errno_value);
   }
   Grant resolved{.kind = kind,
@@ -107,7 +142,8 @@ Result<std::optional<Grant>> resolve_grant(const host::Host& host,
   resolved.facts = SBX_TRY(host.files->look(resolved.source));
   SBX_TRY(check_kind(resolved, written));
   if (!host.files->may_read(resolved.source))
-    return refuse("unreadable-grant", "cannot grant '" + written + "'", grant.origin, {}, EACCES);
+    return refuse("unreadable-grant", "cannot grant '" + written + "'", grant.origin,
+                  cure_of_unreadable(host, resolved.source, grant.origin), EACCES);
   return resolved;
 }
 
@@ -115,7 +151,10 @@ Result<Grant> resolve_socket(const host::Host& host, const policy::Sourced<std::
   auto source = host.files->canonical(socket.value);
   if (!source)
     return refuse("missing-grant", "cannot share the socket '" + socket.value + "'", socket.origin,
-                  {}, source.error().errno_value);
+                  is_missing(source.error())
+                      ? "start the program that listens there, or " + without(socket.origin)
+                      : cure_of_unreadable(host, socket.value, socket.origin),
+                  source.error().errno_value);
   Grant grant{.kind = GrantKind::read,
               .source = std::move(*source),
               .target = normal(socket.value),

@@ -35,6 +35,14 @@ struct Grant {
 [[nodiscard]] Result<Grant> resolve_socket(const host::Host& host,
                                            const policy::Sourced<std::string>& socket);
 
+/// What lets the caller read `path`: the mode that is missing, of it or of the directory on the way
+/// that may not be searched, as the line that its owner types.
+[[nodiscard]] std::string cure_of_unreadable(const host::Host& host, const std::string& path);
+
+/// The same, or how to leave out what `origin` grants.
+[[nodiscard]] std::string cure_of_unreadable(const host::Host& host, const std::string& path,
+                                             const Origin& origin);
+
 /// Why `place`, a host path below `top`, can't be created in a private copy of `top`: a link or a
 /// file is in the way. Empty if nothing is.
 [[nodiscard]] std::string obstacle_on_the_way(const host::Host& host, const std::string& place,

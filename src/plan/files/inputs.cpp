@@ -71,7 +71,11 @@ class Inputs {
     const std::string written = SBX_TRY(source_path(host_, input.source));
     const auto real = host_.files->canonical(written);
     if (!real)
-      return refuse_input(in_quotes(input.source), {}, hint_for(input), real.error().errno_value);
+      return refuse_input(in_quotes(input.source), {},
+                          real.error().errno_value == EACCES
+                              ? cure_of_unread(normal(written), real.error())
+                              : hint_for(input),
+                          real.error().errno_value);
     for (const std::string& name : {written, *real})
       if (const DenyRule* rule = denials_.covers(name))
         return denied_grant("copy '" + input.source + "' in", *rule, typed());
@@ -80,7 +84,9 @@ class Inputs {
     const std::string target = places_.view.settled(target_path(input, places_.working_directory));
     SBX_TRY(check_target(input, target));
     auto content = host_.files->read_head(*real, kMostInputBytes - total_ + 1);
-    if (!content) return refuse_input(in_quotes(input.source), {}, {}, content.error().errno_value);
+    if (!content)
+      return refuse_input(in_quotes(input.source), {}, cure_of_unread(*real, content.error()),
+                          content.error().errno_value);
     total_ += content->size();
     SBX_TRY(check_total(input));
     Mount step = file_step(std::move(*content), target, (facts.mode & 0777U) | kOwnersAccess);
@@ -93,6 +99,11 @@ class Inputs {
   std::vector<Mount> take() { return std::move(steps_); }
 
  private:
+  [[nodiscard]] std::string cure_of_unread(const std::string& path, const Error& error) const {
+    return error.errno_value == EACCES ? cure_of_unreadable(host_, path) + ", or leave out --in"
+                                       : "leave out --in";
+  }
+
   /// The name may be one that has a colon.
   [[nodiscard]] std::string hint_for(const Input& input) const {
     constexpr const char* kNameFile = "name a file that is there, by its path";

@@ -61,7 +61,8 @@ class Surveyor {
                    .code = "unreadable-grant",
                    .message = "cannot look into '" + grant_.source + "'",
                    .errno_value = EACCES,
-                   .origin = grant_.origin});
+                   .origin = grant_.origin,
+                   .hint = cure_of_unreadable(host_, grant_.source, grant_.origin)});
     return std::move(found_);
   }
 

@@ -136,19 +136,21 @@ Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::W
   if (workspace.source.value == "." && (layer == Layer::key_default || layer == Layer::builtin))
     return default_workspace(host, workspace, denials);
 
-  const auto refuse = [&](std::string code, std::string message, int errno_value = 0) {
+  const auto refuse = [&](std::string code, std::string message, int errno_value = 0,
+                          const std::string& cure = {}) {
     return fail({.kind = ErrorKind::policy,
                  .code = std::move(code),
                  .message = std::move(message),
                  .errno_value = errno_value,
                  .origin = workspace.source.origin,
-                 .hint = "name a directory of the project"});
+                 .hint = cure + (cure.empty() ? "" : ", or ") + "name a directory of the project"});
   };
   const std::string written = SBX_TRY(written_path(host, workspace.source));
   auto directory = host.files->canonical(written);
   if (!directory)
     return refuse("missing-workspace", "cannot use the workspace '" + written + "'",
-                  directory.error().errno_value);
+                  directory.error().errno_value,
+                  directory.error().errno_value == EACCES ? cure_of_unreadable(host, written) : "");
   const host::FileFacts facts = SBX_TRY(host.files->look(*directory));
   if (facts.type != host::FileType::directory)
     return refuse("unfit-workspace", "the workspace '" + written + "' is not a directory");
@@ -157,7 +159,8 @@ Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::W
   if (const DenyRule* rule = denials.covers(*directory))
     return denied_grant("use the workspace '" + written + "'", *rule, workspace.source.origin);
   if (!host.files->may_read(*directory))
-    return refuse("unfit-workspace", "cannot read the workspace '" + *directory + "'", EACCES);
+    return refuse("unfit-workspace", "cannot read the workspace '" + *directory + "'", EACCES,
+                  cure_of_unreadable(host, *directory));
   SBX_TRY(check_mode(workspace, *directory));
   WorkspaceChoice choice{.grant = {.kind = kind_of(workspace.mode.value),
                                    .source = *directory,
