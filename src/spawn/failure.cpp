@@ -116,14 +116,20 @@ Error explain_exec(const plan::Plan& plan, int error) {
                        "' on PATH, and no such program in the working directory";
       result.obstacle = obstacle_of(std::exchange(result.errno_value, 0));
       const std::string& line = plan.command.front();
-      result.hint = line.find_first_of(" \t\n|&;<>") != std::string::npos
-                        ? "for a shell line: sh -c " + shell_word(line)
-                        : "sbx session start --read PATH shows another directory";
+      result.hint =
+          line.find_first_of(" \t\n|&;<>") != std::string::npos
+              ? "for a shell line: sh -c " + shell_word(line)
+              : "sbx session put NAME FILE brings a file in; sbx session start --read PATH shows a "
+                "directory from the start";
       return result;
     }
     const std::string environment = plan::environment_named(plan.executable);
+    const bool is_in_session = plan.calls > 0;  // no option of a call shows more
     result.hint =
-        environment.empty()
+        environment.empty() && is_in_session
+            ? "it, or the loader it names, is not in the session: sbx session put NAME FILE brings "
+              "a file in; sbx session start --read PATH shows a directory from the start"
+        : environment.empty()
             ? "it, or the loader it names, is not inside the sandbox: grant it with --read PATH"
             : "where there is no environment " + environment + ": python3 -m venv " + environment +
                   " makes it; otherwise --venv " + environment + " shows it";

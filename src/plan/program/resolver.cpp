@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "plan/files/git_worktree.hpp"
+#include "plan/files/grants.hpp"
 #include "plan/program/shebang.hpp"
 
 namespace sbx::plan {
@@ -356,7 +357,8 @@ Status Resolver::run_script(const std::string& typed, const std::string& real) {
     return fail({.kind = ErrorKind::not_executable,
                  .code = "cannot-read",
                  .message = "cannot read '" + typed + "'",
-                 .errno_value = EACCES});
+                 .errno_value = EACCES,
+                 .hint = cure_of_unreadable(host_, real)});
   SBX_TRY(view_.check_not_hidden("run '" + typed + "'", real, false));
   SBX_TRY(check_link(typed, real));
   const std::string path = absolute(typed);
@@ -418,28 +420,34 @@ Status Resolver::run_command(const std::string& name) {
   };
   constexpr const char* kNameOne = "name a program on PATH, or a file by its path, as ./script.py";
   if (name.empty()) return not_found("the name of the command is empty", kNameOne);
+  // A call has no option that shows files.
+  const std::string volume = starts_sandbox_ ? volume_hint(name) : "";
   std::optional<std::string> path = lookup_.find(name);
   if (!path && name.contains('/')) {
     path = absolute(name);
     const auto real = lookup_.real(*path);
     if (!real && name.starts_with("/dev/fd/"))
       return not_found("a descriptor of the caller is not a script",
-                       "code from a pipe: sbx run --lang NAME -");
+                       starts_sandbox_ ? "code from a pipe: sbx run --lang NAME -"
+                                       : "code from a pipe: --lang NAME -");
     if (!real && real.error().errno_value != ENOENT && real.error().errno_value != 0)
       return fail({.kind = ErrorKind::not_found,
                    .code = "not-found",
                    .message = "'" + name + "' can't be reached",
-                   .errno_value = real.error().errno_value});
+                   .errno_value = real.error().errno_value,
+                   .hint = real.error().errno_value == EACCES
+                               ? cure_of_unreadable(host_, absolute(name))
+                               : kNameOne});
     if (!real) {
       const std::string similar = lookup_.similar_file(name, absolute(name));
       const std::string environment = environment_named(name);
       if (!environment.empty() && !lookup_.real(absolute(environment)))
         return not_found("there is no virtual environment '" + environment + "'",
                          "python3 -m venv " + environment + " makes it");
-      return not_found("there is no file '" + name + "'",
-                       !similar.empty()            ? "did you mean '" + similar + "'?"
-                       : volume_hint(name).empty() ? kNameOne
-                                                   : volume_hint(name));
+      return not_found("there is no file '" + name + "'", !similar.empty()
+                                                              ? "did you mean '" + similar + "'?"
+                                                          : volume.empty() ? kNameOne
+                                                                           : volume);
     }
     if (lookup_.is_directory(*path))
       return fail({.kind = ErrorKind::not_executable,
@@ -450,7 +458,8 @@ Status Resolver::run_command(const std::string& name) {
       return fail({.kind = ErrorKind::not_executable,
                    .code = "not-executable",
                    .message = "'" + name + "' can't be executed",
-                   .errno_value = EACCES});
+                   .errno_value = EACCES,
+                   .hint = "chmod +x " + shell_word(name) + ", or name its language: --lang NAME"});
   }
   if (!path && !lookup_.has_search_path())
     return not_found("there is no command '" + name + "': PATH is not set",
@@ -462,7 +471,9 @@ Status Resolver::run_command(const std::string& name) {
                  .hint = kNameOne});
   if (!path && name.find_first_of(" \t\n|&;<>") != std::string::npos)
     return not_found("there is no command '" + name + "'",
-                     "for a shell line: sbx run --lang bash -c " + single_quoted(name));
+                     (starts_sandbox_ ? "for a shell line: sbx run --lang bash -c "
+                                      : "for a shell line: -- sh -c ") +
+                         single_quoted(name));
   const auto here = path ? Result<host::FileFacts>({}) : host_.files->look(absolute(name));
   if (!path && request_.after_dashes && here && here->type == host::FileType::regular)
     return not_found("there is no command '" + name + "' on PATH",
@@ -473,9 +484,9 @@ Status Resolver::run_command(const std::string& name) {
       similar = lookup_.similar_file(name, absolute(name));
     return not_found("there is no command '" + name + "' on PATH" +
                          (request_.after_dashes ? "" : " and no such file"),
-                     !similar.empty()            ? "did you mean '" + similar + "'?"
-                     : volume_hint(name).empty() ? kNameOne
-                                                 : volume_hint(name));
+                     !similar.empty() ? "did you mean '" + similar + "'?"
+                     : volume.empty() ? kNameOne
+                                      : volume);
   }
   Launch launch = SBX_TRY(launcher_.program(*path, name));
   if (!policy_.interpreters.allow.empty()) {

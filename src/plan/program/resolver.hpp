@@ -80,6 +80,7 @@ class Resolver {
   Exposure exposure_;
   Launcher launcher_;
   std::optional<ProjectEnvironment> project_;
+  bool starts_sandbox_ = true;  ///< and so its options show files
 };
 
 }  // namespace sbx::plan

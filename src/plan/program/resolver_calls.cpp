@@ -79,6 +79,7 @@ Status Resolver::find_in_sandbox(const std::string& operand, std::optional<Execu
 }
 
 Result<Program> Resolver::resolve_call(std::optional<Executable>& first) {
+  starts_sandbox_ = false;
   SBX_TRY(check_request());
   SBX_TRY(use_environment());
   if (request_.code || request_.code_from_stdin) {

@@ -74,7 +74,7 @@ std::unexpected<Error> directory_as_input(const std::string& what) {
   return fail(Error{.kind = ErrorKind::usage,
                     .code = "not-a-file",
                     .message = what + " is a directory",
-                    .hint = "name a file, or show the directory inside: --read DIR"});
+                    .hint = "name a file: a program reads one stream"});
 }
 
 /// True if stdout and stderr of the caller are the same file, pipe or terminal. /dev/null doesn't
