@@ -186,6 +186,16 @@ std::vector<std::string> unified_diff(const std::string& before, const std::stri
   return diff_of(lines_of(before, Newlines::cut), lines_of(after, Newlines::cut), most);
 }
 
+std::vector<std::string> added_lines(const std::string& text, std::size_t most) {
+  const Lines lines = lines_of(text, Newlines::cut);
+  std::vector<std::string> added;
+  for (const std::string_view line : std::span(lines).first(std::min(most, lines.size())))
+    added.push_back("+" + std::string(line));
+  if (lines.size() > most)
+    added.push_back("… " + std::to_string(lines.size() - most) + " more lines …");
+  return added;
+}
+
 std::vector<std::string> exact_diff(const std::string& before, const std::string& after) {
   return diff_of(lines_of(before, Newlines::kept), lines_of(after, Newlines::kept),
                  std::numeric_limits<std::size_t>::max());
@@ -219,6 +229,14 @@ Sides sides_of(const Copy& copy, const Change& change) {
   sides.after = std::move(*after);
   sides.readable = true;
   return sides;
+}
+
+std::string created_text(const Copy& copy, const Change& change) {
+  if (change.type != FileType::file || change.bytes > kLongestText) return {};
+  const auto file = open_content(copy, change);
+  if (!file) return {};
+  auto text = sys::read_all(file->get(), kLongestText);
+  return text && is_text(*text) ? std::move(*text) : std::string();
 }
 
 std::string link_text(const Copy& copy, const Change& change) {

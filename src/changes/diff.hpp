@@ -17,6 +17,9 @@ using workspace::Copy;
 [[nodiscard]] std::vector<std::string> unified_diff(const std::string& before,
                                                     const std::string& after, std::size_t most);
 
+/// Each line of a new text as "+new". At most `most` of them, then one that counts the rest.
+[[nodiscard]] std::vector<std::string> added_lines(const std::string& text, std::size_t most);
+
 /// All of it, and each line with the newline that it has: a last line without one is another line.
 [[nodiscard]] std::vector<std::string> exact_diff(const std::string& before,
                                                   const std::string& after);
@@ -33,6 +36,9 @@ struct Sides {
   bool readable = false;
 };
 [[nodiscard]] Sides sides_of(const Copy& copy, const Change& change);
+
+/// What a created file holds; empty where it is binary, not a regular file, or longer than 1 MiB.
+[[nodiscard]] std::string created_text(const Copy& copy, const Change& change);
 
 /// Where a changed link leads now; empty for what is not a link.
 [[nodiscard]] std::string link_text(const Copy& copy, const Change& change);

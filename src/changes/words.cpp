@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t kNamesShown = 200;  // of each kind of change
 constexpr std::size_t kLeftShown = 20;
 constexpr std::size_t kLinesOfOne = 200;  // of one file's difference
+constexpr std::size_t kLinesOfNew = 40;   // of one created file: many may be made at once
 constexpr std::size_t kLinesOfAll = 2000;
 constexpr std::size_t kFewInDirectory = 20;  // in a new directory: shown one by one
 
@@ -140,7 +141,13 @@ class Listing {
     end();
   }
 
-  void creations(const std::vector<Change>& changes) {
+  void creations(const std::vector<Change>& changes, Texts texts) {
+    const auto created = [&](const Change& change) {
+      line(paint_.green("created "), change, created_size(change));
+      if (texts == Texts::shown && lines_ < kLinesOfAll)
+        lines_of(
+            added_lines(created_text(copy_, change), std::min(kLinesOfNew, kLinesOfAll - lines_)));
+    };
     begin();
     for (const Group& group : grouped(changes, ChangeKind::created)) {
       if (is_full()) continue;
@@ -148,9 +155,9 @@ class Listing {
         line(paint_.green("created "), *group.change, size_of(group));
         continue;
       }
-      line(paint_.green("created "), *group.change, created_size(*group.change));
+      created(*group.change);
       for (const Change* member : group.members)
-        if (!is_full()) line(paint_.green("created "), *member, created_size(*member));
+        if (!is_full()) created(*member);
     }
     end();
   }
@@ -213,8 +220,11 @@ class Listing {
 
   void difference(const Sides& sides) {
     if (lines_ >= kLinesOfAll) return;
-    for (const std::string& each :
-         unified_diff(sides.before, sides.after, std::min(kLinesOfOne, kLinesOfAll - lines_))) {
+    lines_of(unified_diff(sides.before, sides.after, std::min(kLinesOfOne, kLinesOfAll - lines_)));
+  }
+
+  void lines_of(const std::vector<std::string>& lines) {
+    for (const std::string& each : lines) {
       const std::string shown = visible(each);
       text_ += "    ";
       text_ += each.starts_with('-')    ? paint_.red(shown)
@@ -326,7 +336,7 @@ std::string listing_words(const workspace::Copy& copy, const workspace::ChangeSe
   Listing listing(copy, paint, rest, stale);
   listing.deletions(shown);
   listing.modifications(shown, texts);
-  listing.creations(shown);
+  listing.creations(shown, texts);
   listing.modes(shown);
   listing.links(shown);
   return listing.take() + bookkeeping_words(bookkeeping, rest);

@@ -61,6 +61,21 @@ class Changes(Workspace):
 
 
 class Kept(Changes):
+    def test_created_texts_are_shown_as_modified_ones_are(self):
+        """Who is asked whether to apply a new program has seen it."""
+        self.write("old", "1\n")
+        lines = "".join(f"line {i}\n" for i in range(45))
+        ended = self.keep(f"open('old', 'a').write('2\\n'); open('few.py', 'w').write('import os\\n\\x1b[31m\\n'); open('many', 'w').write({lines!r}); "
+                          "open('binary', 'wb').write(b'\\0\\1secret'); open('empty', 'w'); import os; os.mkdir('sub'); open('sub/inner', 'w').write('deep\\n')", "--diff")
+        for shown in (ended.err.decode(), self.changes("diff", "set").out.decode()):
+            self.assertIn("  created   few.py  (16 bytes)\n    +import os\n    +\\x1b[31m\n", shown)
+            self.assertIn("    +line 38\n    +line 39\n    … 5 more lines …\n", shown)
+            self.assertIn("  created   sub/inner  (5 bytes)\n    +deep\n", shown)
+            self.assertIn("    +2\n", shown)
+            self.assertNotIn("line 40", shown)
+            self.assertNotIn("secret", shown)
+        self.assertNotIn("    +import os", self.changes("show", "set").out.decode())
+
     def test_a_set_is_listed_shown_and_applied_later(self):
         self.story()
         before = self.tree()

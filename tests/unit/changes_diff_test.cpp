@@ -57,6 +57,12 @@ TEST(WorkspaceDiff, HandlesEmptySides) {
   EXPECT_THAT(unified_diff("a\n", "", 100), ElementsAre("@@ -1 +0,0 @@", "-a"));
 }
 
+TEST(WorkspaceDiff, LinesOfANewTextAreBounded) {
+  EXPECT_THAT(added_lines("", 2), IsEmpty());
+  EXPECT_THAT(added_lines("a\nb", 2), ElementsAre("+a", "+b"));
+  EXPECT_THAT(added_lines("a\nb\nc\nd\n", 2), ElementsAre("+a", "+b", "… 2 more lines …"));
+}
+
 TEST(WorkspaceDiff, DistantChangesAreHunksOfTheirOwn) {
   std::string before;
   for (int i = 0; i < 40; ++i) before += std::to_string(i) + "\n";
