@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cerrno>
 #include <functional>
 #include <optional>
@@ -14,10 +16,12 @@
 #include "base/signals.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
+#include "cli/commands.hpp"
 #include "cli/github.hpp"
 #include "cli/live_denials.hpp"
 #include "cli/parent.hpp"
 #include "cli/report.hpp"
+#include "cli/split.hpp"
 #include "cli/usage.hpp"
 #include "host/host.hpp"
 #include "host/state.hpp"
@@ -184,20 +188,63 @@ class RunCommand {
            });
   }
 
-  /// "sbx run chart.py -p python": the words after the script are the script's.
+  /// "sbx run chart.py -p python": the words after the script are the script's. Told where one of
+  /// them names a policy that sbx has, or where the program says itself that it does not know it.
   void tell_own_options(const run::Answer& answer) const {
     const std::vector<std::string>& words = typed_.request.operands;
-    if (answer.plan->interpreter.path.empty() || typed_.request.after_dashes) return;
-    for (std::size_t at = 1; at + 1 < words.size(); ++at) {
-      if (words[at] != "-p" && words[at] != "--policy") continue;
-      const auto is_named = [&](const policy::Builtin& each) { return each.name == words[at + 1]; };
-      if (std::ranges::none_of(policy::builtins(), is_named)) continue;
-      const std::string option = words[at] + " " + words[at + 1];
-      const std::string script = printable(shell_word(words.front()));
+    if (typed_.request.after_dashes) return;
+    const bool is_script = !answer.plan->interpreter.path.empty();
+    for (std::size_t at = 1; at < words.size(); ++at) {
+      const std::string option = own_option(words, at);
+      if (option.empty()) continue;
+      const bool is_policy =
+          is_script && at + 1 < words.size() && (words[at] == "-p" || words[at] == "--policy") &&
+          std::ranges::any_of(policy::builtins(),
+                              [&](const auto& each) { return each.name == words[at + 1]; });
+      const std::string name = words[at].substr(0, words[at].find('='));
+      if (!is_policy && !says_unknown(answer.outcome->err.last, name) &&
+          !says_unknown(answer.outcome->out.last, name))
+        continue;
+      const std::string program = printable(shell_word(words.front()));
       return write_stderr(note_lines({fmt::format(
           "\"{0}\" went to {1}, as every word after it; if it is meant for sbx: sbx run {0} {1}",
-          option, script)}));
+          printable(option), program)}));
     }
+  }
+
+  /// The option of `sbx run` at `words[at]` with its value, as a shell takes it; empty: none of its
+  /// names is that.
+  static std::string own_option(const std::vector<std::string>& words, std::size_t at) {
+    const std::string& word = words[at];
+    const auto equals = word.find('=');
+    const auto command = std::ranges::find(commands(), std::string_view("run"), &CommandRow::name);
+    const OptionRow* const row = word.starts_with("--") || word == "-p"
+                                     ? find_option(*command, word.substr(0, equals))
+                                     : nullptr;
+    if (row == nullptr) return {};
+    const std::string_view value = row->value;
+    const bool has_next = equals == std::string::npos && !value.empty() && !value.starts_with('[');
+    if (has_next && at + 1 == words.size()) return {};
+    return shell_word(word) + (has_next ? " " + shell_word(words[at + 1]) : "");
+  }
+
+  /// A line of a program's last output that says, in the words of the usual readers of command
+  /// lines, that it does not know the option.
+  static bool says_unknown(std::string_view text, const std::string& name) {
+    constexpr auto kWords = std::to_array<std::string_view>(
+        {"unrecognized", "unrecognised", "not recognized", "no such option", "unknown option",
+         "unknown argument", "unknown flag", "unexpected argument", "invalid option", "bad option",
+         "illegal option"});
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      std::string line(text.substr(0, end));
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+      if (!line.contains(name)) continue;
+      for (char& c : line) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      if (std::ranges::any_of(kWords, [&](std::string_view each) { return line.contains(each); }))
+        return true;
+    }
+    return false;
   }
 
   void tell_stages() const {

@@ -126,6 +126,16 @@ class Arguments(SbxTest):
         for arguments in (("run", "fails.py", "-p", "nosuch"), ("run", "chart.py", "-p", "data-analysis"), ("run", "-q", "fails.py", "-p", "data-analysis"),
                           ("run", "--", "python3", "-c", "raise SystemExit(1)", "-p", "data-analysis")):
             self.assertNotIn("went to", self.call(*arguments).stderr.decode(), arguments)
+        # Any other option of sbx: where the program says that it does not know it.
+        self.write("knows.py", "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--memory')\nparser.add_argument('n', type=int)\nparser.parse_args()\n")
+        for arguments, option, script in ((("run", "knows.py", "1", "--timeout", "5s"), "--timeout 5s", "knows.py"),
+                                          (("run", "knows.py", "1", "--timeout=5s"), "--timeout=5s", "knows.py"),
+                                          (("run", "sort", "--json"), "--json", "sort")):
+            self.assertIn(f'"{option}" went to {script}, as every word after it; if it is meant for sbx: sbx run {option} {script}\n',
+                          self.call(*arguments).stderr.decode(), arguments)
+        for arguments in (("run", "knows.py", "x", "--memory", "1G"), ("run", "knows.py", "1", "--memory", "1G"), ("run", "knows.py", "1", "--nosuch", "5s"),
+                          ("run", "-q", "knows.py", "1", "--timeout", "5s"), ("run", "--", "python3", "knows.py", "1", "--timeout", "5s")):
+            self.assertNotIn("went to", self.call(*arguments).stderr.decode(), arguments)
         # Nothing is near these, or what is near is not a file that anybody would run.
         self.write(".hidden.py", "")
         (self.work / "direct.py").mkdir()
