@@ -127,6 +127,13 @@ OptionRow shared(std::string_view name, const char* text = nullptr) {
   return row;
 }
 
+/// --env of what runs in a session, which has its variables of the caller since its start.
+OptionRow env_of_session(OptionRow row, const char* text) {
+  row.value = "NAME=VALUE";
+  row.text = text;
+  return row;
+}
+
 using Rows = std::vector<OptionRow>;
 
 Rows with_usual(Rows rows) {
@@ -293,6 +300,11 @@ std::span<const OptionRow> exec_options() {
                      "--timeout",   "--cpu-time",  "--output",      "--env",   "--env-file",
                      "--env-fd",    "--stdin",     "--interactive", "--json",  "--report",
                      "--report-fd", "--events-fd", "--explain",     "--quiet", "--verbose"});
+    for (OptionRow& row : list)
+      if (row.names == std::string_view("--env"))
+        row = env_of_session(row,
+                             "Set a variable for this call alone (visible in ps: see "
+                             "--env-fd).");
     list.push_back(dies_with_parent("Cancel the call when the process that started sbx ends."));
     list.push_back({"-d,--detach", "", kOptions, kOnce,
                     "Run it in the background and print the number of the call.",
@@ -318,7 +330,7 @@ std::span<const OptionRow> eval_options() {
            "--cwd",
            "Begin in DIR, a directory inside, for this cell alone: afterwards the interpreter is "
            "where it was before."),
-       shared("--env", "Set a variable of the environment for this cell alone, as NAME=VALUE."),
+       env_of_session(shared("--env"), "Set a variable of the environment for this cell alone."),
        shared("--env-file",
               "Set variables from lines NAME=VALUE for this cell alone; empty lines and lines that "
               "begin with # are skipped."),

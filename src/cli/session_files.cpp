@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -180,8 +181,27 @@ Json files_json(const std::vector<transfer::Brought>& files) {
   return list;
 }
 
+/// As ls(1) shows it. A listing does not tell the two kinds of devices apart.
+char type_letter(FileType type) {
+  switch (type) {
+    case FileType::file:
+      return '-';
+    case FileType::directory:
+      return 'd';
+    case FileType::link:
+      return 'l';
+    case FileType::fifo:
+      return 'p';
+    case FileType::socket:
+      return 's';
+    case FileType::device:
+      return 'c';
+  }
+  return '-';
+}
+
 std::string mode_text(FileType type, mode_t mode) {
-  std::string text(1, type == FileType::directory ? 'd' : type == FileType::link ? 'l' : '-');
+  std::string text(1, type_letter(type));
   constexpr std::string_view kLetters = "rwxrwxrwx";
   for (std::size_t i = 0; i < kLetters.size(); ++i)
     text += (mode >> (8 - i) & 1U) != 0 ? kLetters[i] : '-';
@@ -221,6 +241,13 @@ Error not_written(const workspace::Left& left, const std::string& session) {
           .side = left.side};
 }
 
+Error unread_input(Error error) {
+  error.hint = error.errno_value == EISDIR
+                   ? "it is a directory: sbx session put NAME DIR copies one"
+                   : "give it a file or a pipe: sbx session put NAME - TARGET <FILE";
+  return error;
+}
+
 /// `put NAME - TARGET`.
 Result<int> put_stream(const Invocation& typed, const host::Host& host) {
   if (typed.operands.size() != 3)
@@ -234,6 +261,8 @@ Result<int> put_stream(const Invocation& typed, const host::Host& host) {
   call->close_to();
   const auto report = transfer::read_report(call->from());
   const int status = SBX_TRY(call->end());
+  // The stream was cut, and the sandbox says so too: the cause is here.
+  if (!sent && sent.error().code == "cannot-read") return fail(unread_input(sent.error()));
   if (report && !report->left.empty())
     return fail(not_written(report->left.front(), typed.operands.front()));
   if (!sent) return fail(sent.error());
@@ -411,6 +440,41 @@ std::string entry_line(const transfer::Listed& each) {
 
 }  // namespace
 
+namespace {
+
+/// What to type instead; empty: the kernel's answer says enough.
+std::string cure_of_change(const std::string& verb, const std::vector<std::string>& operands,
+                           int errno_value) {
+  const std::string session = shell_word(operands.front());
+  const std::string path = shell_word(operands[1]);
+  const std::string& target = operands.back();
+  if (verb == "rm" && errno_value == EISDIR)
+    return fmt::format("a directory, with all that is in it: sbx session rm -r {} {}", session,
+                       path);
+  if (verb == "mkdir" && errno_value == EEXIST) return "name a directory that is not there yet";
+  if (verb != "mv") return {};
+  switch (errno_value) {
+    case EXDEV:
+      return fmt::format(
+          "the target is on another file system, so copy: sbx session exec {} -- mv "
+          "{} {}",
+          session, path, shell_word(target));
+    case EISDIR:
+    case ENOTEMPTY:
+    case EEXIST:
+      return fmt::format("the target is a directory: name the place in it, {}",
+                         shell_word(target + (target.ends_with('/') ? "" : "/") +
+                                    operands[1].substr(operands[1].rfind('/') + 1)));
+    case ENOTDIR:
+      return "a directory takes the place of no file: name a target that is not there, in a "
+             "directory";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 Result<int> change_files(const Invocation& typed, const host::Host& host) {
   const std::string verb = typed.command.substr(typed.command.rfind(' ') + 1);
   const std::size_t needs = verb == "mv" ? 3 : 2;
@@ -425,7 +489,9 @@ Result<int> change_files(const Invocation& typed, const host::Host& host) {
   words.insert(words.end(), typed.operands.begin() + 1, typed.operands.end());
   const auto call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), verb));
   call->close_to();
-  const auto answer = transfer::read_answer(call->from(), path);
+  const auto answer = transfer::read_answer(call->from(), path, [&](int errno_value) {
+    return cure_of_change(verb, typed.operands, errno_value);
+  });
   const int status = SBX_TRY(call->end());
   if (!answer) return fail(answer.error());
   const bool is_told = answer->kind == transfer::FrameKind::listed;

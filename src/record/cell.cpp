@@ -87,10 +87,14 @@ std::string cure_of_budget(const Cell& cell, Budget budget) {
                    : cure_of(*limit, value, option_that_set(&*cell.policy, "limits." + name));
 }
 
-/// What a cell's own code decided: its exception, or the status it asked to exit with.
+/// What a cell's own code decided: its exception, or the status it asked to exit with. An error
+/// with a kind is of the directory in which it should have begun: as of a call, nothing ran.
 int status_of_answer(const Json& answer) {
   if (!answer.is_object()) return 1;
   const bool ok = answer.value("ok", false);
+  if (const auto error = answer.find("error");
+      !ok && error != answer.end() && error->is_object() && error->contains("kind"))
+    return exit_status::kCouldNot;
   const Json exit = answer.value("exit", Json());
   if (!exit.is_number_integer()) return ok ? 0 : 1;
   const auto status = static_cast<int>(exit.get<std::int64_t>() & 0xFF);

@@ -76,8 +76,10 @@ class Call {
             Error{.kind = ErrorKind::usage,
                   .code = "not-of-a-call",
                   .message = each.key + " is the session's, and a call can't change it",
-                  .hint = "sbx session start with it; a call may lower limits.wall_time, cpu_time, "
-                          "file_size and open_files, and output"});
+                  .hint = each.option == "--env"
+                              ? "--env NAME=VALUE gives the call a variable of its own"
+                              : "sbx session start with it; a call may lower limits.wall_time, "
+                                "cpu_time, file_size and open_files, and output"});
     return {};
   }
 

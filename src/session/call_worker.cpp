@@ -58,7 +58,9 @@ class CallWorker {
       events_->ended(answer, status);
       if (const auto& lost = events_->failure()) status = tell_lost(*lost);
     }
-    if (!silent || !answer.errors.empty()) tell(answer);
+    // The client of a transfer leaves when it has said why, and knows that it left.
+    const bool is_known = client_left_ && state_.image.valid() && answer.errors.empty();
+    if (!is_known && (!silent || !answer.errors.empty())) tell(answer);
     const std::string record = needs_record() ? record::record_text(request_, answer) : "";
     // Who reads the call's output sees its end before the client does.
     for (const int fd : kStreams) (void)::dup2(null, fd);
@@ -144,6 +146,7 @@ class CallWorker {
       return;
     }
     loop.forget(state_.client.get());
+    client_left_ = true;
     // Nobody waits for this call any more: the second cancellation kills at once.
     supervisor.cancel(SIGHUP);
     supervisor.cancel(SIGHUP);
@@ -192,6 +195,7 @@ class CallWorker {
 
   WorkerState& state_;
   const char* cancelled_ = nullptr;
+  bool client_left_ = false;  ///< before the call's end
   const ToSession session_{state_.link, state_.ask};
   run::Request& request_ = state_.request;
   std::optional<record::EventWriter> events_;

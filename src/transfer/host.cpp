@@ -192,13 +192,20 @@ Status send_stream(int to, int from, Passed passed) {
   return writer.flush();
 }
 
-Result<Frame> read_answer(int from, const std::string& path) {
+Result<Frame> read_answer(int from, const std::string& path,
+                          const std::function<std::string(int errno_value)>& cure) {
   Reader reader(from);
   Frame last;
   for (;;) {
     const Frame frame = SBX_TRY(reader.next());
     if (frame.kind == FrameKind::end) return last;
-    if (frame.kind == FrameKind::fault) return fail(refusal(frame, path));
+    if (frame.kind == FrameKind::fault) {
+      Error error = refusal(frame, path);
+      const bool told = frame.reason == Reason::cannot_write && cure;
+      if (std::string known = told ? cure(static_cast<int>(frame.number)) : ""; !known.empty())
+        error.hint = std::move(known);
+      return fail(std::move(error));
+    }
     if (frame.kind != FrameKind::listed || last.kind == FrameKind::listed)
       return broken("files where one answer should come");
     last = frame;

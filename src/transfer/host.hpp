@@ -97,8 +97,11 @@ struct OneFile {
                                            const OneFile& what);
 
 /// `stat`, `mkdir`, `mv` and `rm`: the entry that was asked for, or the end. `path`: as it was
-/// typed. Errors: host, with what stood in the way in the sandbox.
-[[nodiscard]] Result<Frame> read_answer(int from, const std::string& path);
+/// typed. Errors: host, with what stood in the way in the sandbox; `cure` says what to do where the
+/// kernel answered so, or nothing.
+[[nodiscard]] Result<Frame> read_answer(
+    int from, const std::string& path,
+    const std::function<std::string(int errno_value)>& cure = {});
 
 /// An entry of a directory in the sandbox.
 struct Listed {

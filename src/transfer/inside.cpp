@@ -213,6 +213,12 @@ int read_file(std::uint64_t offset, std::uint64_t most, const std::string& typed
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file.valid() || ::fstat(file.get(), &facts) != 0) return refuse(Reason::cannot_read, errno);
   if (!S_ISREG(facts.st_mode)) return refuse(Reason::cannot_read, EAGAIN);  // it was replaced
+  if (facts.st_size == 0) {
+    const auto content = unsized_content(file.get(), offset, most);
+    if (!content) return refuse(Reason::cannot_read, content.error().errno_value);
+    const bool sent = put_content(writer, facts, "it", *content).has_value();
+    return sent ? end(true) : kFailed;
+  }
   const auto size = static_cast<std::uint64_t>(facts.st_size);
   std::uint64_t rest = offset < size ? size - offset : 0;
   if (most > 0 && most < rest) rest = most;

@@ -193,19 +193,17 @@ Status Packer::send_small(int file, const struct stat& facts, const std::string&
   std::array<char, kSmall> block{};  // NOLINT: on the stack, as most files are small
   const ssize_t size = read_start(file, block);
   if (size < 0) return leave(path, Reason::cannot_read, last_errno());
-  const auto bytes = static_cast<std::uint64_t>(size);
+  const bool has_more = facts.st_size == 0 && static_cast<std::size_t>(size) == block.size();
+  const auto whole = has_more ? unsized_content(file, 0, 0) : Result<std::string>(std::string());
+  if (!whole)
+    return leave(path, Reason::cannot_read, static_cast<std::uint32_t>(whole.error().errno_value));
+  if (whole->size() > how_.max_file_bytes) return leave(path, Reason::too_large);
+  const std::string_view content =
+      has_more ? std::string_view(*whole)
+               : std::string_view(block.data(), static_cast<std::size_t>(size));
   ++sum_.files;
-  sum_.bytes += bytes;
-  SBX_TRY(writer_.put({.kind = FrameKind::file,
-                       .mode = facts.st_mode & 0777,
-                       .size = bytes,
-                       .modified = facts.st_mtim,
-                       .name = path}));
-  if (bytes > 0) {
-    SBX_TRY(writer_.put({.kind = FrameKind::data, .size = bytes}));
-    SBX_TRY(writer_.bytes({block.data(), bytes}));
-  }
-  return writer_.put({.kind = FrameKind::complete});
+  sum_.bytes += content.size();
+  return put_content(writer_, facts, path, content);
 }
 
 /// What is written to the file's end meanwhile is not sent.
@@ -243,6 +241,42 @@ Status Packer::send_large(int file, const struct stat& facts, const std::string&
   }
   sum_.bytes += static_cast<std::uint64_t>(size);
   return writer_.put({.kind = FrameKind::complete});
+}
+
+Result<std::string> unsized_content(int file, std::uint64_t offset, std::uint64_t most) {
+  constexpr std::uint64_t kMost = std::uint64_t{64} << 20;
+  std::string content;
+  std::vector<char> block(kChunk);
+  for (std::uint64_t at = 0; most == 0 || content.size() < most;) {
+    const ssize_t got = ::read(file, block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno(ErrorKind::host, "", "", errno);
+    if (got == 0) break;
+    const auto count = static_cast<std::uint64_t>(got);
+    const std::uint64_t before = std::min(count, offset > at ? offset - at : 0);
+    content.append(block.data() + before, static_cast<std::size_t>(count - before));
+    at += count;
+    if (content.size() > kMost || at > kMost + offset)
+      return fail_errno(ErrorKind::host, "", "", EFBIG);
+  }
+  if (most > 0 && content.size() > most) content.resize(static_cast<std::size_t>(most));
+  return content;
+}
+
+Status put_content(Writer& writer, const struct stat& facts, const std::string& name,
+                   std::string_view content) {
+  SBX_TRY(writer.put({.kind = FrameKind::file,
+                      .mode = facts.st_mode & 0777,
+                      .size = content.size(),
+                      .modified = facts.st_mtim,
+                      .name = name}));
+  while (!content.empty()) {
+    const std::string_view part = content.substr(0, kChunk);
+    SBX_TRY(writer.put({.kind = FrameKind::data, .size = part.size()}));
+    SBX_TRY(writer.bytes(part));
+    content.remove_prefix(part.size());
+  }
+  return writer.put({.kind = FrameKind::complete});
 }
 
 }  // namespace sbx::transfer

@@ -70,4 +70,13 @@ class Packer {
 /// refuse openat2(2). Mounts are crossed. Errors: host.
 [[nodiscard]] Result<UniqueFd> open_directory(int root, const std::string& path);
 
+/// What a file holds whose size is said to be 0, as those of /proc: it must be read to be known.
+/// `most`: bytes; 0: to its end. Errors: host, with the errno of read(2), or EFBIG beyond 64 MiB.
+[[nodiscard]] Result<std::string> unsized_content(int file, std::uint64_t offset,
+                                                  std::uint64_t most);
+
+/// One whole file of that content.
+[[nodiscard]] Status put_content(Writer& writer, const struct stat& facts, const std::string& name,
+                                 std::string_view content);
+
 }  // namespace sbx::transfer

@@ -136,7 +136,7 @@ class Cells(DirectoryTest):
         def check(language, where, _, mode):
             for directory, kind in KINDS.items():
                 answer = self.eval(language, where, "--json", "--cwd", directory, "--env", "MODE=x")
-                self.assertEqual(answer.status, 1, answer)
+                self.assertEqual(answer.status, 125, answer)
                 self.fits("sbx.cell.1", answer.record)
                 found = answer.record["answer"]["error"]
                 self.assertEqual((answer.record["stdout"]["bytes"], found.get("kind")), (0, kind), answer)

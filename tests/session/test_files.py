@@ -90,6 +90,38 @@ class Streams(FilesTest):
         self.assertFalse((self.tmp / "absent").exists())
 
 
+    def test_a_file_whose_size_says_0_is_read_to_its_end(self):
+        """Files of /proc."""
+        self.begin()
+        version = self.exec_ok("--", "cat", "/proc/version").out.encode()
+        self.assertEqual(self.content("/proc/version"), version)
+        self.assertEqual(self.content("/proc/version", "--offset", 3, "--limit", 5), version[3:8])
+        self.assertEqual(self.content("/proc/version", "--offset", len(version)), b"")
+        self.assertEqual(self.sbx_session("get", "work", "/proc/version", "--out", self.tmp / "out").status, 0)
+        self.assertEqual((self.tmp / "out/version").read_bytes(), version)
+
+    def test_a_reader_that_gives_up_says_why_and_nothing_else(self):
+        """Its sender is in the middle of more than the pipe holds."""
+        self.begin("--set", 'filesystem.outputs.max_bytes="1M"')
+        self.assertEqual(self.sbx_session("put", "work", "-", "file", stdin=bytes(MANY)).status, 0)
+        for target in (self.tmp / "copy", "-"):
+            given_up = self.sbx_session("get", "work", "file", "--as", target)
+            self.assertEqual((given_up.status, given_up.out, len(given_up.err.splitlines())), (125, "", 2), given_up)
+            self.assertIn("has more bytes than may be brought out", given_up.err)
+        self.assertNotIn("running", self.sbx_session("calls", "work").out)
+
+    def test_an_input_that_can_not_be_read_is_blamed(self):
+        self.begin()
+        directory = os.open(self.work, os.O_RDONLY | os.O_DIRECTORY)
+        process = sbxtest.start([SBX, "session", "put", "work", "-", "file"], env=self.environment(), cwd=self.work, stdin=directory,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        _, err = process.communicate()
+        os.close(directory)
+        self.assertEqual(process.returncode, 125, err)
+        self.assertIn(b"error[cannot-read]: cannot read standard input: Is a directory\n  help: it is a directory: sbx session put NAME DIR", err)
+        self.assertEqual(self.sbx_session("stat", "work", "file").status, 125)
+
+
 class Kinds(FilesTest):
     def test_errors_have_the_kind_that_the_kernel_gave(self):
         self.begin()
@@ -129,6 +161,43 @@ class Kinds(FilesTest):
                 answer = self.sbx_session(*words, stdin=b"")
                 self.assertIn(answer.status, (2, 125), answer)
                 self.assertIn(f"error[{code}]", answer.err)
+
+
+class Cures(FilesTest):
+    def cure(self, *words):
+        """The line that an error names, without its label."""
+        answer = self.sbx_session(*words)
+        self.assertEqual(answer.status, 125, answer)
+        return answer.err.split("  help: ")[1].rstrip("\n")
+
+    def test_a_move_that_can_not_be_done_names_the_one_that_can(self):
+        self.begin()
+        self.exec_ok("--", "sh", "-c", "mkdir -p there full/x; touch file other")
+        cure = self.cure("mv", "work", "file", "/tmp/moved")
+        self.assertEqual(cure, "the target is on another file system, so copy: sbx session exec work -- mv file /tmp/moved")
+        self.assertEqual(self.run_sbx(*cure.split("sbx ")[1].split()).status, 0)
+        self.assertEqual(self.content("/tmp/moved"), b"")
+        cure = self.cure("mv", "work", "other", "there")
+        self.assertTrue(cure.endswith(": name the place in it, there/other"), cure)
+        self.assertEqual(self.sbx_session("mv", "work", "other", "there/other").status, 0)
+        self.assertIn("name the place in it, full/there", self.cure("mv", "work", "there", "full"))
+        self.exec_ok("--", "touch", "plain")
+        self.assertIn("a directory takes the place of no file", self.cure("mv", "work", "there", "plain"))
+
+    def test_a_directory_is_removed_with_an_option(self):
+        self.begin()
+        self.exec_ok("--", "mkdir", "-p", "a b/c")
+        self.assertEqual(self.cure("rm", "work", "a b"), "a directory, with all that is in it: sbx session rm -r work 'a b'")
+        self.assertEqual(self.sbx_session("rm", "-r", "work", "a b").status, 0)
+        self.assertIn("name a directory that is not there yet", self.cure("mkdir", "work", "/tmp"))
+
+    def test_each_type_has_its_letter(self):
+        self.begin()
+        self.exec_ok("--", "sh", "-c", "mkfifo fifo; mkdir directory; touch file; ln -s file link; "
+                     "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"socket\")'")
+        letters = {line.split()[4 if len(line.split()) > 4 else -1]: line[0] for line in self.sbx_session("ls", "work").out.splitlines()}
+        self.assertEqual(letters, {"fifo": "p", "directory": "d", "file": "-", "link": "l", "socket": "s"})
+        self.assertTrue(self.sbx_session("stat", "work", "/dev/null").out.startswith("c"))
 
 
 class Inside(FilesTest):

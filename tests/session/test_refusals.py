@@ -126,6 +126,16 @@ class Calls(RefusalTest):
         absent = self.sbx_session("exec", "work", "absent")
         self.assertEqual(absent.status, 127, absent)
         self.assertIn("no command 'absent' on PATH", absent.err)
+        # exec has no --read: nothing tells to give it one.
+        for words in (("absent",), ("--", "./absent"), ("--", "/usr/bin/absent"), ("--", "absent"), ("--", "echo hi | wc -c"), ("--stdin", ".", "--", "cat")):
+            told = self.sbx_session("exec", "work", *words).err
+            self.assertIn("help: ", told)
+            self.assertNotRegex(told, r"(?<!start )--read", words)
+            self.assertNotIn("sbx run", told)
+        self.assertIn("sbx session put NAME FILE", absent.err)
+        self.assertIn("-- sh -c 'echo hi | wc -c'", self.sbx_session("exec", "work", "--", "echo hi | wc -c").err)
+        self.assertEqual(self.exec_ok("--", "sh", "-c", "echo hi | wc -c").out, "3\n")
+        self.assertIn("--env NAME=VALUE", self.sbx_session("exec", "work", "--env", "HOME", "--", "true").err)
 
     def test_a_call_hears_who_ended_it(self):
         facts = self.start_session("--set", 'session.lifetime="1s"')
