@@ -78,6 +78,40 @@ class Arguments(SbxTest):
             self.assertIn(f"--read {self.work}/data:/data shows a directory there", done.stderr.decode())
         self.assertEqual(self.call("run", "--read", f"{self.work}/data:/data", "ls", "/data").stdout, b"file\n")
 
+    def test_a_path_that_can_not_be_used_names_the_line_that_mends_it(self):
+        """The line is typed, and then the same command works."""
+        self.write("inner/file", "text\n")
+        collect = ("--set", 'filesystem.outputs.collect=["*"]')
+        cases = [(("--report", "absent/record.json"), "mkdir -p absent"), ((*collect, "--out", "gone/sub"), "mkdir -p gone")]
+        if not IS_ROOT:  # whom no mode stops
+            for name, mode in (("secret.txt", 0), ("secret.py", 0), ("other.txt", 0)):
+                self.write(name, "", mode)
+            for name, mode in (("shut", 0), ("closed", 0), ("sealed", 0o555), ("fast", 0o555)):
+                self.write(f"{name}/file", "")
+                (self.work / name).chmod(mode)
+                self.addCleanup((self.work / name).chmod, 0o755)
+            cases += [(("--read", "secret.txt"), f"chmod u+r {self.work}/secret.txt"), (("--in", "other.txt"), f"chmod u+r {self.work}/other.txt"),
+                      (("--read", "shut/file"), f"chmod u+x {self.work}/shut"), (("--workspace", "closed:overlay"), f"chmod u+rx {self.work}/closed"),
+                      (("--report", "sealed/record.json"), "chmod u+rwx sealed"), ((*collect, "--out", "fast/new"), "chmod u+rwx fast")]
+        for words, line in cases:
+            refused = self.call("run", *words, "true")
+            self.assertEqual(refused.returncode, 125, refused)
+            cure = refused.stderr.decode().split("help: ")[1].splitlines()[0]
+            self.assertIn(cure.split(", or ")[0].split(": ")[-1], (line,), refused)
+            subprocess.run(["sh", "-c", line], cwd=self.work, check=True)
+            self.assertEqual(self.call("run", *words, "true").returncode, 0, words)
+        if not IS_ROOT:
+            self.assertIn(f"help: chmod u+r {self.work}/secret.py\n", self.call("run", "secret.py").stderr.decode())
+            (self.work / "secret.txt").chmod(0)
+            self.assertIn(", or leave out --read\n", self.call("run", "--read", "secret.txt", "true").stderr.decode())
+        os.mkfifo(self.work / "fifo")
+        for words, cure in (((*collect, "--out", "inner/file"), "name a directory; a new one is made"), ((*collect, "--out", "inner/file/x"), "name a directory"),
+                            (("--report", "inner"), "name a file in it"), (("--report", "inner/file/x"), "name a directory; a part of that path is a file"),
+                            (("--read", "fifo"), f"as its standard input: --stdin {self.work}/fifo"), (("--report", "/dev/full"), "make room")):
+            refused = self.call("run", *words, "true")
+            self.assertEqual(refused.returncode, 125, refused)
+            self.assertIn(cure, refused.stderr.decode().split("help: ")[1], words)
+
     def test_a_limit_that_was_met_names_what_allows_more(self):
         for options, command, more in ((("--disk", "1M"), "head -c 3000000 /dev/zero >/tmp/x", "--disk 2M"),
                                        (("--processes", "4"), "for i in 1 2 3 4 5 6 7 8; do sleep 60 & done; kill $(jobs -p)", "--processes 8")):

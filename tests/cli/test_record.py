@@ -329,8 +329,7 @@ class Words(SbxTest):
     def test_a_budget_that_ended_the_run_is_raised_where_it_was_set(self):
         """A line of a policy changes nothing where an option was typed."""
         sleep, much = ("--", "sleep", "60"), ("--", "dd", "if=/dev/zero", "of=/tmp/f", "bs=1K", "count=100", "status=none")
-        lines = "schema = 1\n[limits]\nwall_time = \"200ms\"\nfile_size = \"64K\"\n"
-        policy = self.policy(lines)
+        policy = self.policy('[limits]\nwall_time = "200ms"\nfile_size = "64K"\n')
         spent = "sbx: stopped: wall-time budget of 200 ms spent (limits.wall_time)"
         grown = "sbx: stopped: a file would have grown over 64 KiB (limits.file_size)"
         for words, end, cure in (
