@@ -1,6 +1,9 @@
 """The file service of a session: streams in and out, parts of files, and what changes files inside. Errors have kinds."""
 
 import os
+import pty
+import re
+import select
 import subprocess
 
 import sessiontest
@@ -109,6 +112,37 @@ class Streams(FilesTest):
             self.assertEqual((given_up.status, given_up.out, len(given_up.err.splitlines())), (125, "", 2), given_up)
             self.assertIn("has more bytes than may be brought out", given_up.err)
         self.assertNotIn("running", self.sbx_session("calls", "work").out)
+
+    def test_a_long_transfer_is_told_on_a_terminal_only(self):
+        """Three get the same bytes until the line is seen: no time is measured."""
+        self.begin()
+        screens = {"shown": pty.openpty(), "quiet": pty.openpty(), "piped": os.pipe()}
+        senders = {}
+        for name, (_, end) in screens.items():
+            command = [SBX, "session", "put", "work", "-", name, *(["-q"] if name == "quiet" else [])]
+            senders[name] = sbxtest.start(command, env=self.environment(), cwd=self.work, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=end)
+            os.close(end)
+        said = b""
+        while not re.search(rb"sbx: \d+ bytes copied, \d+ s", said):
+            self.assertIsNone(senders["shown"].poll(), said)
+            for sender in senders.values():
+                os.write(sender.stdin.fileno(), b"x")
+            if select.select([screens["shown"][0]], [], [], 0.1)[0]:
+                said += os.read(screens["shown"][0], 4096)
+        for name, sender in senders.items():
+            sender.stdin.close()
+            self.assertEqual(sender.wait(), 0)
+        told = {name: b"" for name in screens}
+        for name, (screen, _) in screens.items():
+            try:
+                while part := os.read(screen, 4096):
+                    told[name] += part
+            except OSError:  # the terminal's end
+                pass
+            os.close(screen)
+        self.assertIn(b"sbx: shown (", told["shown"])
+        self.assertEqual(told["quiet"], b"")
+        self.assertRegex(told["piped"], rb"^sbx: piped \(\d+ bytes\)\n$")
 
     def test_an_input_that_can_not_be_read_is_blamed(self):
         self.begin()
