@@ -217,6 +217,7 @@ class Eval {
       return usage("not-a-file", shown + " is a directory", "name a file, or - for standard input");
     if (!text) {
       text.error().message = "cannot read " + shown;
+      text.error().hint = "name a file of this machine that can be read, or - for standard input";
       return fail(std::move(text).error());
     }
     if (text->size() > kLongestCode)
