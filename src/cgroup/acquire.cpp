@@ -10,6 +10,7 @@
 #include "cgroup/legacy.hpp"
 #include "cgroup/owned_directory.hpp"
 #include "cgroup/unified.hpp"
+#include "host/cgroup_reasons.hpp"
 #include "host/parse.hpp"
 
 namespace sbx::cgroup {
@@ -141,7 +142,7 @@ Acquired Acquisition::finish() {
   if (why_.empty() && !is_v1_ && hierarchies_.unified) return finish_unified();
   Acquired acquired = acquire_none(hierarchies_);
   acquired.facts.why = !why_.empty() ? why_
-                       : is_v1_      ? "cgroup v1 can be used by root only"
+                       : is_v1_      ? std::string(host::kLegacyIsRoots)
                                      : "no cgroup file system is mounted";
   return acquired;
 }

@@ -61,7 +61,7 @@ std::string mark(State state, const Paint& paint) {
 }
 
 std::string line(const Finding& finding, const Paint& paint) {
-  std::string text = fmt::format("  {}{:<21}{}", mark(finding.state, paint), finding.name,
+  std::string text = fmt::format("  {}{:<20} {}", mark(finding.state, paint), finding.name,
                                  printable(finding.fact));
   if (!finding.consequence.empty()) text += "; " + printable(finding.consequence);
   if (!finding.cure.empty()) text += "; fix: " + printable(finding.cure);

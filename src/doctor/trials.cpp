@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -6,6 +7,7 @@
 
 #include "doctor/child.hpp"
 #include "doctor/doctor.hpp"
+#include "host/cgroup_reasons.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/make_plan.hpp"
 #include "run/launch.hpp"
@@ -13,9 +15,26 @@
 namespace sbx::doctor {
 namespace {
 
-constexpr std::string_view kGroupCure =
-    "start sbx as root, or in a cgroup of its own: systemd-run --user --scope -p Delegate=yes sbx "
-    "...";
+constexpr std::string_view kRootCure = "start sbx as root";
+
+constexpr std::string_view kLegacyCure =
+    "start sbx as root, or boot with cgroup v2: systemd.unified_cgroup_hierarchy=1 on the kernel's "
+    "command line";
+
+/// What gives sbx a cgroup of its own: what is named is there. systemd's own directory says that it
+/// was booted, sd_booted(3); an account without a login, such as nobody, has no manager to ask.
+std::string_view group_cure(std::string_view why) {
+  const bool is_root = ::geteuid() == 0;
+  if (why == host::kLegacyIsRoots) return kLegacyCure;
+  const std::string manager = "/run/user/" + std::to_string(::geteuid()) + "/systemd";
+  const bool can_ask = ::access(is_root ? "/run/systemd/system" : manager.c_str(), F_OK) == 0;
+  if (is_root)
+    return can_ask ? "start sbx in a cgroup of its own: systemd-run --scope -p Delegate=yes sbx ..."
+                   : "";
+  return can_ask ? "start sbx as root, or in a cgroup of its own: systemd-run --user --scope -p "
+                   "Delegate=yes sbx ..."
+                 : kRootCure;
+}
 
 constexpr std::string_view kControllerCure =
     "add cgroup_enable=memory to the kernel's command line (on a Raspberry Pi, to the line of "
@@ -29,7 +48,7 @@ std::string_view cure_of(const Degraded& item) {
     case Promise::cpus:
     case Promise::cpu_time:
     case Promise::processes:
-      return kGroupCure;
+      return group_cure(item.why);
     case Promise::landlock:
       return "boot with landlock among the names of lsm=";
     case Promise::own_proc:

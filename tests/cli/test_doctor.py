@@ -142,6 +142,28 @@ class Doctor(SbxTest):
         self.assertEqual(groups["state"], "weaker")
         self.assertIn("100", groups["fact"])
 
+    def test_the_fix_of_a_polled_budget_is_one_that_the_caller_has(self):
+        memory = self.doctor("-p", "strict")["means"]["limits.memory"]
+        cure = memory["cure"] or ""
+        if memory["state"] == "ok":
+            self.assertEqual(cure, "")
+            return
+        self.assertEqual("as root" in cure, not IS_ROOT, memory)
+        if "cgroup v1" in memory["fact"]:
+            self.assertNotIn("systemd-run", cure)
+        if "systemd-run" in cure:
+            self.assertTrue(os.path.exists("/run/systemd/system" if IS_ROOT else f"/run/user/{os.geteuid()}/systemd"), memory)
+
+    def test_a_name_and_what_is_said_of_it_stay_apart(self):
+        """In a directory of root the workspace is a copy for an ordinary user: that rule has a long name."""
+        words = ("doctor", "-p", "python")
+        text, answer = (subprocess.run([SBX, *words, *more], cwd="/usr/share/common-licenses", env=self.environment(), capture_output=True, text=True,
+                                       timeout=120, check=True).stdout for more in ((), ("--json",)))
+        means = {each["name"] for each in json.loads(answer)["means"]}
+        self.assertEqual("filesystem.workspace.mode" in means, not IS_ROOT, means)
+        for name in means:
+            self.assertRegex(text, rf"(?m)^  \S+ +{name} +\S")
+
     def test_people_get_one_line_for_each(self):
         done = self.call("doctor", "-p", "strict")
         for line in done.stdout.splitlines():
