@@ -187,7 +187,8 @@ Status Unpacker::take_file(const Frame& frame) {
   } else if (!is_free(*directory, frame.name)) {
     // said
   } else if (auto file = workspace::NewFile::make(
-                 *directory, name, how_.trust == Trust::archive ? frame.mode : mode_t{0600});
+                 *directory, name,
+                 how_.trust == Trust::archive ? mode_of(*directory, frame) : mode_t{0600});
              !file) {
     leave(frame.name, file.error());
   } else {
@@ -195,6 +196,14 @@ Status Unpacker::take_file(const Frame& frame) {
   }
   (void)SBX_TRY(take_content(-1, ignored));
   return {};
+}
+
+/// An archive sets modes. A stream only changes what a file holds, as a shell's redirection does.
+mode_t Unpacker::mode_of(int directory, const Frame& frame) const {
+  const bool is_archive = how_.trust == Trust::archive;
+  if (is_archive && frame.kind == FrameKind::file) return frame.mode;
+  return workspace::mode_in_place(directory, workspace::name_of(frame.name), frame.mode,
+                                  is_archive ? mode_t{0} : how_.umask);  // the sender's is applied
 }
 
 Status Unpacker::write_file(Frame frame, workspace::NewFile& file) {
@@ -205,10 +214,7 @@ Status Unpacker::write_file(Frame frame, workspace::NewFile& file) {
     return {};
   }
   if (frame.kind == FrameKind::file) set_time(file.fd(), frame.modified);
-  const mode_t mode = how_.trust == Trust::archive
-                          ? frame.mode
-                          : workspace::mode_in_place(open_.get(), workspace::name_of(frame.name),
-                                                     frame.mode, how_.umask);
+  const mode_t mode = mode_of(open_.get(), frame);
   const bool replaces = is_taken(open_.get(), frame.name);
   if (const Status done = file.finish(mode, how_.owner); !done) {
     leave(frame.name, done.error());

@@ -83,6 +83,7 @@ class Unpacker {
   Status take_all();
   Status take(const Frame& frame);
   Status take_file(const Frame& frame);
+  [[nodiscard]] mode_t mode_of(int directory, const Frame& frame) const;
   Status write_file(Frame frame, workspace::NewFile& file);
   /// Reads the frames of a file to its end; false if the sender took it back. `size`: takes the
   /// bytes that came.

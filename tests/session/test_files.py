@@ -92,6 +92,19 @@ class Streams(FilesTest):
         self.assertEqual(self.sbx_session("get", "work", "nowhere", "--as", self.tmp / "absent").status, 125)
         self.assertFalse((self.tmp / "absent").exists())
 
+    def test_a_stream_leaves_a_files_mode(self):
+        """As a shell's redirection does; what is new has the mode that the caller's umask leaves."""
+        self.begin()
+        modes = {"secret": "600", "program": "755", "both": "664", "writable": "200"}
+        for name, mode in modes.items():
+            self.exec_ok("--", "sh", "-c", f"echo before >{name}; chmod {mode} {name}")
+            self.assertEqual(self.sbx_session("put", "work", "-", name, stdin=b"after").status, 0)
+        self.exec_ok("--", "sh", "-c", "cp program suid; chmod 4755 suid")
+        self.assertEqual(self.sbx_session("put", "work", "-", "suid", stdin=b"after").status, 0)
+        self.assertEqual(self.sbx_session("put", "work", "-", "new", stdin=b"after").status, 0)
+        for name, mode in {**modes, "suid": "755", "new": "644"}.items():
+            self.assertEqual(self.exec_ok("--", "sh", "-c", f"stat -c %a {name}; chmod 600 {name}; cat {name}").out, f"{mode}\nafter", name)
+
 
     def test_a_file_whose_size_says_0_is_read_to_its_end(self):
         """Files of /proc."""
