@@ -175,6 +175,9 @@ class Call {
     if (held_.memory_is_full()) return fail(memory_full());
     const supervise::Exhausted before =
         supervise::exhausted(held_.plan().disk_in_directory ? -1 : held_.sandbox().scratch.get());
+    supervise::FullFiles full_before = supervise::files_of_size_on_disk(
+        held_.plan().disk_in_directory ? -1 : held_.sandbox().scratch.get(),
+        plan.budgets.file_size.count);
     auto spawned =
         spawn::spawn({.plan = plan,
                       .host = held_.host(),
@@ -201,6 +204,7 @@ class Call {
                                      std::move(streams.supervisor.err));
     supervise::Settings settings = this->settings();
     settings.exhausted_before = before;
+    settings.full_files_before = std::move(full_before);
     if (request_.events != nullptr)
       request_.events->started({request_.id, answer_.policy->name.value, plan.command});
     return supervise(settings, sandbox, signals, std::move(streams.supervisor));

@@ -12,6 +12,7 @@
 #include "base/event_loop.hpp"
 #include "supervise/meters/caller_memory.hpp"
 #include "supervise/meters/disk_meter.hpp"
+#include "supervise/meters/full_file.hpp"
 
 namespace sbx::supervise {
 
@@ -67,6 +68,8 @@ struct Settings {
   std::uint64_t full_files_at_start = 0;
   Exhausted
       exhausted_before{};  ///< of a call: what the private disk had no more of before it began
+  /// A call's: these files had the maximum size before it began, which says nothing about it.
+  FullFiles full_files_before;
   ExplainCall explain;
   /// The action for each allowed call that the filter notifies.
   std::vector<Note> notes;

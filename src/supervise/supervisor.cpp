@@ -482,8 +482,12 @@ bool Supervisor::Impl::met_file_size(const Verdict& verdict) const {
   // ones. For a copy they are unknown.
   const BudgetsSeen& seen = budgets_.seen();
   const std::uint64_t filled = settings_.disk_begins_with_copy ? seen.disk_peak : seen.disk_filled;
-  return filled / limit > settings_.full_files_at_start &&
-         has_file_of_size(sandbox_.scratch, limit);
+  const FullFiles& before = settings_.full_files_before;
+  if (filled / limit <= settings_.full_files_at_start || !before.complete) return false;
+  return std::ranges::any_of(files_of_size(sandbox_.scratch, limit).files,
+                             [&](const FullFile& each) {
+                               return std::ranges::find(before.files, each) == before.files.end();
+                             });
 }
 
 Outcome Supervisor::Impl::outcome() {

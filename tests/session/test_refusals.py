@@ -41,6 +41,23 @@ class Calls(RefusalTest):
         cut = self.exec_json("--set", 'output.stdout="1K"', "--", "head", "-c", "4000", "/dev/zero")
         self.assertTrue(cut.record["stdout"]["truncated"], cut)
 
+    def limits_met(self, code, status=1):
+        """Of a call that fails: the limits that it met."""
+        record = self.exec_json("--lang", "python", "-c", code).record
+        self.assertEqual(record["outcome"]["exit_code"], status, record)
+        return [each["limit"] for each in record["limits_met"]]
+
+    def test_a_file_that_became_as_large_as_it_may_be_is_told_by_its_call_alone(self):
+        """Python ignores SIGXFSZ: only the file shows it. What an earlier call left shows nothing, whatever its name is now."""
+        self.start_session("--workspace", f"{self.work}:overlay", "--set", 'limits.file_size="1M"')
+        grow = "open({!r}, 'wb', 0).write(bytes(1 << 19)); f = open({!r}, 'ab', 0); f.write(bytes(1 << 20)); f.write(b'x')"
+        for name in ("/tmp/first", "second"):
+            self.assertEqual(self.limits_met(grow.format(name, name)), ["file_size"])
+            self.assertEqual(self.limits_met("raise SystemExit(3)", 3), [])
+        self.assertEqual(self.limits_met("import os; os.rename('second', 'third'); os.chmod('third', 0o600); raise SystemExit(3)", 3), [])
+        self.assertEqual(self.limits_met(grow.format("third", "third")), ["file_size"])
+        self.assertEqual(self.limits_met("raise SystemExit(3)", 3), [])
+
     def test_what_needs_a_client_that_stays_is_refused_in_the_background(self):
         self.start_session()
         for option in (("--report", self.tmp / "report"), ("--report-fd", "1"), ("-i",), ("--die-with-parent",)):
