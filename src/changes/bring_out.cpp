@@ -119,6 +119,7 @@ std::vector<std::string> BringOut::policy_files() const {
                                                            &std::free);
     if (real) files.emplace_back(real.get());
   }
+  files.insert(files.end(), policy_.ways.begin(), policy_.ways.end());
   return files;
 }
 

@@ -212,13 +212,24 @@ std::string mode_text(FileType type, mode_t mode) {
 
 namespace {
 
-/// The files that say what the session may do are replaced by nobody.
+/// The files that say what the session may do and the links that lead to them, where they lie and
+/// where a file lies now.
+std::vector<std::string> policy_files_of(const host::Host& host,
+                                         const protocol::SessionFacts& facts) {
+  std::vector<std::string> files = facts.policy_files;
+  for (const std::string& each : facts.policy_files)
+    if (auto real = host.files->canonical(each); real && *real != each)
+      files.push_back(std::move(*real));
+  return files;
+}
+
+/// Nobody replaces the files that say what the session may do.
 Status check_no_policy_file(const host::Host& host, const protocol::SessionFacts& facts,
                             const std::string& directory, const std::string& name) {
   const std::string place = host.files->canonical(directory).value_or(directory);
   const std::string target = (place == "/" ? "" : place) + "/" + name;
-  for (const std::string& each : facts.policy_files)
-    if (host.files->canonical(each).value_or(each) == target)
+  for (const std::string& each : policy_files_of(host, facts))
+    if (each == target)
       return fail(Error{.kind = ErrorKind::host,
                         .code = "cannot-put",
                         .message = "'" + printable(target) + "' is a policy file of the session",
@@ -388,15 +399,12 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   std::vector<std::string> words = SBX_TRY(transfer::get_arguments(paths, limits, place));
   const auto call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), "get"));
   call->close_to();
-  std::vector<std::string> policy_files;
-  for (const std::string& each : facts.policy_files)
-    policy_files.push_back(host.files->canonical(each).value_or(each));
   Progress progress(STDERR_FILENO, typed.output.quiet || typed.output.json);
   auto got = transfer::receive_files(call->from(), target.get(),
                                      {.paths = paths,
                                       .limits = limits,
                                       .place = place,
-                                      .policy_files = std::move(policy_files),
+                                      .policy_files = policy_files_of(host, facts),
                                       .passed = shown_by(progress)});
   progress.clear();
   if (!got) return fail(std::move(got).error());

@@ -93,8 +93,9 @@ Status check_own_file(const plan::Plan& plan, const host::Host& host, const std:
 /// A program that changes its walls, or how this server is started, has them the next time.
 Status check_own_files(const plan::Plan& plan, const policy::Policy& policy, const host::Host& host,
                        const std::string& log) {
-  for (const std::string& each : policy.files)
-    SBX_TRY(check_own_file(plan, host, each, Kept::is_not_enough));
+  for (const auto* list : {&policy.files, &policy.ways})
+    for (const std::string& each : *list)
+      SBX_TRY(check_own_file(plan, host, each, Kept::is_not_enough));
   if (!log.empty())
     SBX_TRY(check_own_file(plan, host,
                            log.starts_with('/') ? log : host.working_directory + "/" + log,

@@ -26,6 +26,9 @@ struct LoadContext {
   std::string default_policy_file = "--policy";  ///< what names it, for messages
   /// Of ~/.config/sbx/config.toml: for policies that are not locked and whose files don't say it.
   std::optional<Sourced<Isolation>> isolation;
+  /// ~/.config/sbx/config.toml, canonical, if it was read, and the links on the way to it: for
+  /// Policy::ways.
+  std::vector<std::string> settings_files;
 };
 
 /// One layer of the command line, in the order typed.

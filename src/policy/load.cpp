@@ -91,6 +91,11 @@ class Merger {
     if (!first.empty()) close_layer({.file = first, .layer = Layer::command_line}, locks);
   }
 
+  void add_ways(const std::vector<std::string>& ways) {
+    for (const std::string& way : ways)
+      if (std::ranges::find(policy_.ways, way) == policy_.ways.end()) policy_.ways.push_back(way);
+  }
+
   std::expected<Policy, Findings> finish() && {
     if (findings_.empty()) return std::move(policy_);
     for (Error& error : findings_) withhold(error);
@@ -211,7 +216,8 @@ class Merger {
     }
     // A parent of several policies is one layer, at its weakest place: applied again, it would undo
     // the settings of the policies that extend it.
-    if (std::ranges::find(applied_, text->identity) != applied_.end()) return;
+    if (std::ranges::find(applied_, text->identity) != applied_.end())
+      return add_ways(text->links);  // another way than the first, perhaps
     text->typed = false;
     add_text(std::move(*text));
   }
@@ -221,6 +227,7 @@ class Merger {
     policy_.source = text.layer == Layer::builtin ? "built-in" : text.identity;
     if (text.layer == Layer::builtin || text.self_contained) return;
     policy_.files.push_back(text.identity);
+    add_ways(text.links);
   }
 
   void add_override(const Override& one) {
@@ -366,6 +373,7 @@ std::expected<Policy, Findings> load(const std::vector<PolicyOperand>& policies,
                                      const std::vector<Override>& overrides,
                                      const LoadContext& context) {
   Merger merger(context);
+  merger.add_ways(context.settings_files);
   if (policies.empty())
     merger.add_operand(context.default_policy.empty() ? "default" : context.default_policy,
                        context.default_policy_file);

@@ -9,7 +9,9 @@
 #include <array>
 #include <climits>
 #include <memory>
+#include <optional>
 
+#include "base/links.hpp"
 #include "base/sys.hpp"
 #include "policy/entries.hpp"
 #include "policy/keys.hpp"
@@ -100,6 +102,7 @@ Result<PolicyText> read_file(const std::string& path, const std::string& shown) 
                     .identity = canonical_of(fd.get(), path),
                     .directory = std::string(parent_path(path)),
                     .owner = facts.st_uid,
+                    .links = links_on_the_way(path),
                     .typed = !is_link(path)};
 }
 
@@ -221,7 +224,18 @@ bool says_schema(std::string_view text) {
   return false;
 }
 
+std::optional<std::string> link_text(const std::string& path) {
+  std::array<char, PATH_MAX> text{};
+  const ssize_t size = ::readlink(path.c_str(), text.data(), text.size());
+  return size < 0 ? std::nullopt
+                  : std::optional(std::string(text.data(), static_cast<std::size_t>(size)));
+}
+
 }  // namespace
+
+std::vector<std::string> links_on_the_way(std::string_view path) {
+  return sbx::links_on_the_way(path, link_text);
+}
 
 bool has_policy_name(const PolicyText& text) {
   return text.builtin != nullptr || text.self_contained || text.identity.ends_with(kEnding);

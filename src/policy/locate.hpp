@@ -19,9 +19,10 @@ struct PolicyText {
   std::string identity;                   ///< canonical path, or the name of a built-in
   std::string directory;  ///< what its relative paths start from; empty for a built-in
   Layer layer = Layer::file;
-  bool by_name = false;         ///< found by its name, not by its path
-  std::uint32_t owner = 0;      ///< uid of a file
-  bool self_contained = false;  ///< given as text: only built-ins can be its parents
+  bool by_name = false;            ///< found by its name, not by its path
+  std::uint32_t owner = 0;         ///< uid of a file
+  bool self_contained = false;     ///< given as text: only built-ins can be its parents
+  std::vector<std::string> links;  ///< links_on_the_way() to a file
   bool typed = false;  ///< the caller named this very file: no link, no `extends` led to it
   std::string note;    ///< worth a line on stderr
 
@@ -48,6 +49,10 @@ struct LookIn {
 /// "not-a-regular-file", "policy-too-large", "unreadable-policy", "shadows-builtin").
 [[nodiscard]] Result<PolicyText> locate(const std::string& operand, const LookIn& where,
                                         const LoadContext& context);
+
+/// Where each symbolic link lies that leads to what an absolute path names: its directory is
+/// canonical. Empty for a path without links.
+[[nodiscard]] std::vector<std::string> links_on_the_way(std::string_view path);
 
 /// The policies compiled in, `default` first.
 struct Builtin {

@@ -153,6 +153,10 @@ struct Policy {
   std::vector<std::string> notes;
   /// The files that were read, absolute: read-only inside, never applied or collected.
   std::vector<std::string> files;
+  /// What led to those files: the user's config.toml if it was read, and the place of each symbolic
+  /// link on the way to one of them, its directory canonical. Whoever replaces one of these chooses
+  /// what the next run may do, so they are protected as the files are.
+  std::vector<std::string> ways;
 };
 
 }  // namespace sbx::policy

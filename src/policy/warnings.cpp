@@ -27,6 +27,9 @@ std::string covered_by(const Policy& policy, const std::string& home,
   if (covers(directory, home)) return "the home directory";
   for (const std::string& file : policy.files)
     if (covers(directory, parent_path(file))) return "the directory of the policy " + quoted(file);
+  for (const std::string& way : policy.ways)
+    if (covers(directory, parent_path(way)))
+      return "the directory of " + quoted(way) + ", which leads to the policy";
   return {};
 }
 

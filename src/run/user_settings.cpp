@@ -3,6 +3,7 @@
 #include "base/sys.hpp"
 #include "host/state.hpp"
 #include "policy/config.hpp"
+#include "policy/locate.hpp"
 
 namespace sbx::run {
 namespace {
@@ -50,8 +51,13 @@ Result<UserSettings> user_settings(const host::Host& host) {
   }
   context.policy_directories.push_back(directory + "/policies");
   const policy::Config config = SBX_TRY(config_in(directory));
+  const std::string file = directory + "/config.toml";
+  if (auto real = host.files->canonical(file)) {
+    context.settings_files = policy::links_on_the_way(file);
+    context.settings_files.push_back(std::move(*real));
+  }
   context.default_policy = config.policy;
-  context.default_policy_file = directory + "/config.toml";
+  context.default_policy_file = file;
   context.isolation = config.isolation;
   take_variable(host, context);
   result.keeps_record = config.keep_record;

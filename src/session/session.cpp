@@ -104,6 +104,17 @@ void Session::run() {
   for (const UniqueFd& each : stoppers_) (void)protocol::send(each.get(), protocol::DoneAnswer{});
 }
 
+namespace {
+
+/// The policy's files, and what led to them.
+std::vector<std::string> policy_files(const policy::Policy& policy) {
+  std::vector<std::string> files = policy.files;
+  files.insert(files.end(), policy.ways.begin(), policy.ways.end());
+  return files;
+}
+
+}  // namespace
+
 protocol::SessionFacts Session::info() const {
   const policy::Policy& policy = held_->policy();
   const std::string mode =
@@ -136,7 +147,7 @@ protocol::SessionFacts Session::info() const {
       .outputs = {.max_bytes = outputs.max_bytes.value.count,
                   .max_files = outputs.max_files.value,
                   .max_depth = outputs.max_depth.value},
-      .policy_files = policy.files,
+      .policy_files = policy_files(policy),
       .notes = held_->plan().notes};
   for (const Degraded& each : held_->plan().degraded) {
     protocol::WeakerFacts weaker{.what = each.what(), .why = each.why};

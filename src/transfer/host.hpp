@@ -73,7 +73,7 @@ struct Receiving {
   std::vector<std::string> paths;  ///< as they were given to get_arguments(): nothing else may come
   workspace::OutLimits limits;
   std::string place;                      ///< canonical path of the target
-  std::vector<std::string> policy_files;  ///< canonical: never replaced
+  std::vector<std::string> policy_files;  ///< and links to them, canonical: never replaced
   workspace::Waiting waiting;             ///< while another sbx brings files out there
   Passed passed{};
 };

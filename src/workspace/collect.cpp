@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <unordered_set>
 
 #include "base/held.hpp"
@@ -22,10 +24,18 @@ namespace {
 
 constexpr std::uint64_t kUnmatchedNamed = 20;
 
+/// The name of an open directory.
+std::string path_of(int directory) {
+  std::array<char, PATH_MAX> text{};
+  const ssize_t size =
+      ::readlink(("/proc/self/fd/" + std::to_string(directory)).c_str(), text.data(), text.size());
+  return size > 0 ? std::string(text.data(), static_cast<std::size_t>(size)) : std::string();
+}
+
 class Collector {
  public:
   Collector(const Copy& copy, int target, const Collecting& what, std::optional<Owner> owner)
-      : copy_(copy), target_(target), what_(what), owner_(owner) {}
+      : copy_(copy), target_(target), place_(path_of(target)), what_(what), owner_(owner) {}
 
   void take(const Change& change) {
     const bool has_content =
@@ -66,9 +76,11 @@ class Collector {
   [[nodiscard]] std::string reason_against(const Change& change) const {
     if (change.type != FileType::file) return std::string(describe(change.type));
     if (has_temporary_name(change.path)) return kTemporaryName;
-    const std::string on_host = join(copy_.directory, change.path);
-    if (std::ranges::find(what_.policy_files, on_host) != what_.policy_files.end())
-      return "a policy file of this run";
+    for (const std::string& directory : {copy_.directory, place_}) {
+      const std::string on_host = join(directory, change.path);
+      if (std::ranges::find(what_.policy_files, on_host) != what_.policy_files.end())
+        return "a policy file of this run";
+    }
     const auto guard = reason_to_protect(copy_.directory, change.path, change.type);
     if (!guard.empty() && !is_named(what_.patterns, change.path))
       return protected_words(guard, "--collect must name it");
@@ -91,6 +103,7 @@ class Collector {
 
   const Copy& copy_;
   int target_;
+  std::string place_;  ///< canonical; empty where it isn't known
   const Collecting& what_;
   std::optional<Owner> owner_;
   const mode_t umask_ = sys::file_mode_mask();

@@ -17,8 +17,9 @@ namespace sbx::workspace {
 struct Collecting {
   std::vector<std::string> patterns;  ///< none: every regular file that was created
   OutLimits limits;
-  std::vector<std::string> policy_files;  ///< of the run, canonical: never brought out
-  Waiting waiting;                        ///< while another sbx brings files out there
+  /// The run's own and the links to them, canonical. None is brought out, and none is replaced.
+  std::vector<std::string> policy_files;
+  Waiting waiting;  ///< while another sbx brings files out there
 };
 
 struct Collected {

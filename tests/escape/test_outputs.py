@@ -199,6 +199,116 @@ class ProtectedNames(SbxTest):
         self.works(self.inside("write", self.work / "q.toml", options=self.options))
 
 
+class PolicyWays(SbxTest):
+    """A link by which a policy was named, and the user's config.toml, choose the next run's policy as the file itself does."""
+
+    TEXT = '[filesystem.workspace]\nmode = "overlay"\n'
+    # Tries each way to have another policy under the name; what is kept from it shows as an error that the program ignores.
+    ATTACK = ("import os, shutil, sys\nopen('fine', 'w')\n"
+              "def put(name):\n  open(name, 'w').write('schema = 1')\n"
+              "for name in sys.argv[1:]:\n"
+              "  for way in (lambda: (put('new'), os.replace('new', name)), lambda: os.rename(name, name + '-gone'), lambda: os.remove(name),\n"
+              "              lambda: os.symlink('evil.toml', name), lambda: put(name),\n"
+              "              lambda: (os.mkdir(name), put(name + '/real.toml'), put(name + '/second.toml'))):\n"
+              "    try: way()\n"
+              "    except OSError as error: print(error)\n")
+
+    def setUp(self):
+        super().setUp()
+        self.real = self.policy(self.TEXT, name="elsewhere/real.toml")
+        self.link("first.toml", "second.toml")
+        self.link("second.toml", "../elsewhere/real.toml")
+        self.link("directory", "../elsewhere")
+        self.link("other.toml", "../elsewhere/real.toml")
+        self.write("child.toml", 'schema = 1\nextends = "./third.toml"\n')
+        self.link("third.toml", "../elsewhere/real.toml")
+        self.before = self.texts()
+
+    def link(self, name, text):
+        (self.work / name).symlink_to(text)
+
+    def texts(self):
+        return {path.name: os.readlink(path) for path in self.work.iterdir() if path.is_symlink()}
+
+    def attack(self, policy, *names, options=("--apply", "--yes"), env=None):
+        named = ("-p", policy) if policy else ()
+        ended = self.sbx(*named, "--workspace", f"{self.work}:overlay", *options, "--lang", "python", "-c", self.ATTACK, *names, env=env)
+        self.assertTrue((self.work / "fine").exists() or "--apply" not in options, ended)
+        return ended
+
+    def test_links_to_the_policy_are_left_out(self):
+        for policy, names in (("./first.toml", ("first.toml", "second.toml")), (self.work / "second.toml", ("second.toml",)),
+                              ("directory/real.toml", ("directory",)), ("./directory/../elsewhere/real.toml", ("directory",)), ("./child.toml", ("third.toml",))):
+            with self.subTest(policy=policy):
+                if policy == "./directory/../elsewhere/real.toml":
+                    policy = f"{self.work}/directory/../elsewhere/real.toml"
+                ended = self.attack(policy, *names)
+                self.assertEqual(self.texts(), self.before, ended)
+
+    def test_links_that_lead_to_no_policy_are_replaced(self):
+        for name in ("first.toml", "second.toml", "directory", "third.toml"):
+            with self.subTest(name=name):
+                ended = self.attack(self.real, name)
+                self.assertNotEqual(self.texts()[name], self.before[name], ended)
+
+    def kept_with(self, name):
+        """A set whose program replaced every link, of a run whose policy had a link of this name."""
+        ended = self.attack(self.real, *self.before, options=("--keep", "set"))
+        manifest = self.home / ".local/state/sbx/changes/set/manifest"
+        text = manifest.read_text()
+        manifest.write_text(text.replace(str(self.real), str(self.work / name)))
+        self.assertNotEqual(manifest.read_text(), text, ended)
+        again = sbxtest.start([sbxtest.SBX, "changes", "apply", "--yes", "set"], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL)
+        again.wait()
+        return {name for name, text in self.before.items() if self.texts()[name] != text}
+
+    def test_a_kept_set_leaves_them_out(self):
+        """Nothing keeps the program from replacing the link here."""
+        replaced = self.kept_with("other.toml")
+        self.assertEqual(replaced, set(self.before) - {"other.toml"})
+
+    def test_links_in_live_grants_stay(self):
+        options = ["--workspace", f"{self.work}:read-write"]
+        for policy, name in (("./first.toml", "first.toml"), ("./first.toml", "second.toml"), ("directory/real.toml", "directory")):
+            ended = self.refuses(self.inside("rename", self.work / name, self.work / "x", options=["-p", policy, *options])).ended
+            self.assertIn(f"'{self.work / name}', which leads to the policy: its directory is granted for writing", str(ended.record["degraded"]))
+        self.assertEqual(self.texts(), self.before)
+
+    def test_other_links_in_live_grants_can_be_moved(self):
+        self.works(self.inside("rename", self.work / "other.toml", self.work / "x", options=["-p", "./first.toml", "--workspace", f"{self.work}:read-write"]))
+
+    def config(self, directory):
+        settings = self.write("config.toml", 'policy = "strict"\n', directory=directory)
+        (self.home / ".config/sbx").mkdir(parents=True, exist_ok=True)
+        (self.home / ".config/sbx/config.toml").symlink_to(settings)
+        return settings
+
+    def test_settings_that_were_read_are_left_out(self):
+        settings = self.config(self.work)
+        self.attack(None, "config.toml")
+        self.assertEqual(settings.read_text(), 'policy = "strict"\n')
+
+    def test_settings_of_others_are_replaced(self):
+        self.config(self.tmp / "theirs")
+        settings = self.write("config.toml", "")
+        self.attack(None, "config.toml")
+        self.assertTrue(settings.is_symlink())
+
+    def test_a_policy_in_the_directory_of_out_is_left(self):
+        out = self.work / "out"
+        policy = self.policy(self.TEXT, name="work/out/p.toml")
+        (out / "link.toml").symlink_to("p.toml")
+        before = policy.read_text()
+        self.sbx("-p", out / "link.toml", "--out", out, "--lang", "python", "-c", "for name in ('p.toml', 'link.toml', 'q.toml'): open(name, 'w').write('x')")
+        self.assertEqual((policy.read_text(), (out / "link.toml").is_symlink(), (out / "q.toml").read_text()), (before, True, "x"))
+
+    def test_other_files_in_the_directory_of_out_are_replaced(self):
+        out = self.work / "out"
+        policy = self.policy(self.TEXT, name="work/out/p.toml")
+        self.sbx("-p", self.real, "--out", out, "--lang", "python", "-c", "open('p.toml', 'w').write('x')")
+        self.assertEqual(policy.read_text(), "x")
+
+
 class GitElsewhere(SbxTest):
     """A program leads the host's git to settings of its own, by names beside .git/config and .git/hooks."""
 

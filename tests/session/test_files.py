@@ -105,6 +105,22 @@ class Streams(FilesTest):
         for name, mode in {**modes, "suid": "755", "new": "644"}.items():
             self.assertEqual(self.exec_ok("--", "sh", "-c", f"stat -c %a {name}; chmod 600 {name}; cat {name}").out, f"{mode}\nafter", name)
 
+    def test_what_leads_to_the_policy_is_replaced_by_nothing(self):
+        """Neither by `get` nor by `apply`; other links beside it are."""
+        self.write("elsewhere/real.toml", 'schema = 1\nextends = "agent"\n', directory=self.tmp)
+        for name in ("policy.toml", "other.toml"):
+            (self.work / name).symlink_to("../elsewhere/real.toml")
+        self.start_session("-p", "./policy.toml", "--workspace", f"{self.work}:overlay")
+        self.exec_ok("--", "sh", "-c", "for i in policy other; do echo 1 > new; mv -f new $i.toml; mkdir -p d; echo 1 > d/$i.toml; done; true")
+        applied = self.sbx_session("apply", "work", "--yes", "*.toml")
+        self.assertEqual([(self.work / f"{name}.toml").is_symlink() for name in ("policy", "other")], [True, False], applied)
+        (self.work / "other.toml").unlink()
+        (self.work / "other.toml").symlink_to("../elsewhere/real.toml")
+        self.assertEqual(self.kind("get", "work", "d/policy.toml", "--as", self.work / "policy.toml"), ("not-permitted", "host"))
+        got = self.sbx_session("get", "work", "d/.", "--out", self.work)
+        self.assertIn("a policy file", got.err)
+        self.assertEqual([(self.work / f"{name}.toml").is_symlink() for name in ("policy", "other")], [True, False], got)
+
 
     def test_a_file_whose_size_says_0_is_read_to_its_end(self):
         """Files of /proc."""

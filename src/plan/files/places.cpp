@@ -43,7 +43,9 @@ std::string stranger_over(const host::Host& host, const std::string& file) {
     if (facts->uid != 0 && facts->uid != host.uid) return "'" + place + "' belongs to another user";
     const bool is_directory = facts->type == host::FileType::directory;
     const bool kept = is_directory && (facts->mode & kSticky) != 0;
-    if ((facts->mode & kOthersWrite) != 0 && !kept) return "others can write '" + place + "'";
+    const bool has_mode = facts->type != host::FileType::symlink;  // a link's says nothing
+    if (has_mode && (facts->mode & kOthersWrite) != 0 && !kept)
+      return "others can write '" + place + "'";
     if (place == "/") return {};
   }
 }
@@ -79,6 +81,7 @@ class Placer {
   void add_step(const Grant& grant, Extent extent);
   void add_copies(const Grant& grant, const Below& below_it);
   void seal_policy_files(Guard& guard);
+  void seal_way(Guard& guard, const std::string& way);
   [[nodiscard]] const DenyRule* hiding_rule(const Grant& grant) const;
 
   const policy::Policy& policy_;
@@ -323,6 +326,25 @@ void Placer::seal_policy_files(Guard& guard) {
                                   .instead = inside.empty() ? "" : "it is read-only inside"});
     if (!inside.empty()) guard.seal(inside, {.file = file, .layer = Layer::file});
   }
+  for (const std::string& way : policy_.ways) seal_way(guard, way);
+}
+
+/// A symbolic link has no content: a mount over it keeps its name from being replaced.
+void Placer::seal_way(Guard& guard, const std::string& way) {
+  const std::string inside = view_.inside(way);
+  const Cover* over = inside.empty() ? nullptr : view_.over(inside);
+  std::string why = stranger_over(host_, way);
+  if (over != nullptr && over->live) {
+    why = "its directory is granted for writing";
+    places_.notes.push_back("warning: '" + way +
+                            "', which leads to the policy, is in a directory that this run can "
+                            "write: a program could change what the next run allows");
+  }
+  if (!why.empty())
+    places_.degraded.push_back({.promise = Promise::trusted_policy,
+                                .why = "'" + way + "', which leads to the policy: " + why,
+                                .instead = inside.empty() ? "" : "it is read-only inside"});
+  if (!inside.empty()) guard.seal(inside, {.file = way, .layer = Layer::file});
 }
 
 /// An empty workspace yields to any grant that shows the same directory.

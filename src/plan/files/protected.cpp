@@ -165,6 +165,8 @@ constexpr auto kRules = std::to_array<ProtectedName>({
     {"agents.md", "an agent does what it says"},
     {"gemini.md", "an agent does what it says"},
     {"copilot-instructions.md", "an agent does what it says", ".github"},
+    // sbx
+    {"sbx", "sbx takes policies and settings from it", ".config"},
 });
 
 /// For each first byte of a name, whether a rule may mean it. Bytes beyond ASCII may be left out
