@@ -2,6 +2,7 @@
 not applied can be had again."""
 
 import errno
+import json
 import os
 import pathlib
 import random
@@ -140,6 +141,100 @@ class NeverLost(Changes):
                 (self.work / name).unlink()
             (self.work / "new").rmdir()
             self.changes("apply", "--yes", "set")
+
+
+class AtOnce(Changes):
+    """A program of the host and the sandboxed one write to one file at once, each the whole of it or a half."""
+
+    SIZE = 1 << 20
+    TIMES = 4, 20, 60  # that each writes; the host's program also ends long after the other one
+    # Letters of the program are small, those of the host are capitals; a file of one letter, or of the first one and its half, is whole.
+    WRITERS = """
+import os
+def in_place(path, letter, size):
+    with open(path, 'r+b', 0) as file: file.write(letter * size)
+def half(path, letter, size):
+    with open(path, 'r+b', 0) as file: file.write(letter * (size // 2))
+def renamed(path, letter, size):
+    with open(path + '.' + letter.decode(), 'wb', 0) as file: file.write(letter * size)
+    os.rename(path + '.' + letter.decode(), path)
+def write(how, letters, times, path='file', size=1 << 20):
+    for i in range(times): globals()[how](path, bytes([letters[i % len(letters)]]), size)
+"""
+
+    def writer(self, how, letters, times, *place):
+        """Code that says when it is ready, waits for a line, and writes; with no `how` nothing."""
+        return f"{self.WRITERS}\nimport sys\nprint('ready', flush=True)\nsys.stdin.readline()\n" + (
+            f"write({how!r}, {letters!r}, {times}, *{place!r})\n" if how else "") + "print('done', flush=True)"
+
+    def race(self, inside, outside, times, host_times, order="together"):
+        """Both write, the host's at first, together, or when the other one is done and its changes are applied. Returns the letters of both
+        halves afterwards, whether there was a conflict, and how it ended."""
+        path = self.write("file", b"=" * self.SIZE)
+        report = self.tmp / "report"
+        process = self.start_sbx("--workspace", f"{self.work}:overlay", "--report", report, "--apply", "--yes", "--lang", "python", "-c",
+                                 self.writer(inside, b"abcdefgh", times), json_record=False, stdin=subprocess.PIPE)
+        host = start([sys.executable, "-c", self.writer(outside, b"ABCDEFGH", host_times, str(path))], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for each in (process, host):
+            self.assertEqual(each.stdout.readline(), b"ready\n")
+        for each in (host, process) if order != "at the end" else (process, host):
+            each.stdin.write(b"\n")
+            each.stdin.flush()
+            if order != "together" and each == (host if order == "host first" else process):
+                self.assertEqual(each.stdout.readline(), b"done\n")
+        ended = self.finish(process, json_record=False)
+        self.assertEqual(host.wait(), 0)
+        host.stdin.close()
+        host.stdout.close()
+        applied = json.loads(report.read_text()).get("applied") or {"conflicts": []}
+        content = path.read_bytes()
+        halves = [set(content[:self.SIZE // 2]), set(content[self.SIZE // 2:])]
+        self.assertEqual([len(half) for half in halves], [1, 1], ended)
+        return "".join(chr(half.pop()) for half in halves), [each["path"] for each in applied["conflicts"]] == ["file"], ended
+
+    def test_a_file_is_one_sides_whole(self):
+        for inside in ("in_place", "half", "renamed"):
+            for outside in ("in_place", "renamed"):
+                for order in ("together", "at the end"):
+                    for times in self.TIMES:
+                        with self.subTest(inside=inside, outside=outside, order=order, times=times):
+                            (first, second), conflict, ended = self.race(inside, outside, times, 2 * times, order)
+                            one_sides = first == second or (inside == "half" and first.islower() and second == "=")
+                            self.assertTrue(one_sides, f"{first}{second}: {ended}")
+                            self.assertFalse(conflict and first.islower(), f"{first}{second}: {ended}")
+                            self.assertEqual(ended.status, 1 if conflict else 0, ended)
+
+    def test_each_of_many_files_is_one_sides_whole(self):
+        """The host's program writes to them from the last to the first while they are applied from the first to the last."""
+        size, names = 1 << 16, [f"file{number:03}" for number in range(300)]
+        for outside, times in (("in_place", 20), ("renamed", 1)):
+            for name in names:
+                self.write(name, b"=" * size)
+            self.keep(self.WRITERS + f"for name in {names!r}: in_place(name, b'a', {size})", name=outside)
+            code = f"{self.WRITERS}\nimport sys\nprint('ready', flush=True)\nsys.stdin.readline()\nfor name in {names[::-1]!r}: write({outside!r}, b'A', {times}, name, {size})"
+            with start([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=self.work) as host:
+                self.assertEqual(host.stdout.readline(), b"ready\n")
+                host.stdin.write(b"\n")
+                host.stdin.flush()
+                ended = self.changes("apply", "--yes", outside, "--json", ends_with=None)
+            conflicts = {each["path"] for each in json.loads(ended.out)["applied"]["conflicts"]}
+            self.assertEqual(ended.status, 1 if conflicts else 0, ended)
+            for name in names:
+                letters = {chr(each) for each in (self.work / name).read_bytes()}
+                self.assertIn(letters, ({"A"},) if name in conflicts else ({"a"}, {"A"}), name)
+
+    def test_who_wrote_first_during_the_run_is_not_replaced(self):
+        for inside in ("in_place", "half", "renamed"):
+            for outside in ("in_place", "renamed"):
+                with self.subTest(inside=inside, outside=outside):
+                    halves, conflict, ended = self.race(inside, outside, 4, 4, "host first")
+                    self.assertEqual((halves, conflict, ended.status), ("DD", True, 1), ended)
+
+    def test_one_side_alone_has_its_way(self):
+        for inside, outside, expected in (("in_place", None, "dd"), ("half", None, "d="), ("renamed", None, "dd"), (None, "in_place", "DD"), (None, "renamed", "DD")):
+            with self.subTest(inside=inside, outside=outside):
+                halves, conflict, ended = self.race(inside, outside, 4, 4)
+                self.assertEqual((halves, conflict, ended.status), (expected, False, 0), ended)
 
 
 class FullDisk(Changes):
