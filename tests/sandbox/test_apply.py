@@ -264,6 +264,65 @@ class FullDisk(Changes):
         self.assertEqual(ended.out.split(), [b"0", b"data2", b"e"], ended)
 
 
+class Mounted(Changes):
+    """A mount on a directory of the workspace, in the test's own mount namespace: it is part of the workspace, and what it hides is not."""
+
+    TREE = ('cd "$WORK"; mkdir -p w/sub w/other elsewhere; echo hidden > w/sub/hidden; echo lower > elsewhere/file; echo gone > elsewhere/gone\n'
+            'echo top > w/top; run() { "$SBX" run -p shell --workspace .:overlay "$@"; }\n')
+    MOUNT = 'mount --bind elsewhere w/sub\n'
+    CHANGE = "echo changed > sub/file; echo new > sub/new; rm sub/gone; mv top sub/top"
+    DONE = "elsewhere/file:changed elsewhere/new:new elsewhere/top:top w/sub/hidden:hidden"
+    BEFORE = "elsewhere/file:lower elsewhere/gone:gone w/sub/hidden:hidden w/top:top"
+    SHOW = 'cd "$WORK"; ! mountpoint -q w/sub || umount w/sub; for f in $(find w elsewhere -type f | LC_ALL=C sort); do echo "$f:$(cat $f)"; done\n'
+
+    def apart(self, script):
+        """Runs a script where mounts can be made; returns the files afterwards, without the mount, and what was said."""
+        wrapper = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
+        if subprocess.run([*wrapper, "mount", "-t", "tmpfs", "none", str(self.work)], capture_output=True).returncode != 0:
+            self.skipTest("mounts can't be made here")
+        for path in self.work.iterdir():
+            shutil.rmtree(path)
+        process = start([*wrapper, "sh", "-euc", self.TREE + script + self.SHOW], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        cwd=self.tmp, env=self.environment({"SBX": SBX, "WORK": str(self.work)}))
+        ended = self.finish(process, json_record=False)
+        self.assertEqual(ended.status, 0, ended)
+        return " ".join(ended.out.decode().split()), ended.err.decode()
+
+    def test_its_changes_are_applied_to_what_is_mounted(self):
+        files, said = self.apart(self.MOUNT + f"cd w; run --apply --yes -- sh -c '{self.CHANGE}'\n")
+        self.assertEqual(files, self.DONE, said)
+        self.assertIn("applied 5 changes", said)
+
+    def test_a_set_is_applied_where_it_was_made(self):
+        """Without the mount, or with another one, the directory is another one: nothing is applied to it, nothing deleted, and the set stays."""
+        keep = self.MOUNT + f"cd w; run --keep set -- sh -c '{self.CHANGE}'; cd ..\n"
+        for between, expected, status in (("", self.DONE, 0), ("umount w/sub", self.BEFORE, 125),
+                                          ("umount w/sub; mkdir third; mount --bind third w/sub", self.BEFORE, 125)):
+            with self.subTest(between=between):
+                files, said = self.apart(f'{keep}{between}\nstatus=0; "$SBX" changes apply --yes set || status=$?; echo status:$status >&2; "$SBX" changes show set >&2; "$SBX" changes drop set\n')
+                self.assertEqual((files, f"status:{status}\n" in said), (expected, True), said)
+                self.assertIn("created   sub/new", said)
+                self.assertEqual("w/sub' is not the directory that the changes were made in" in said, status != 0, said)
+
+    def test_a_mount_that_came_after_the_start_is_not_written_to(self):
+        keep = "cd w; run --keep set -- sh -c 'echo new > sub/new; rm sub/hidden; echo x > other/x'; cd ..\n"
+        files, said = self.apart(f'{keep}{self.MOUNT}status=0; "$SBX" changes apply --yes set || status=$?; echo status:$status >&2; umount w/sub; "$SBX" changes apply --yes set; "$SBX" changes drop set\n')
+        self.assertEqual(files, "elsewhere/file:lower elsewhere/gone:gone w/other/x:x w/sub/new:new w/top:top", said)
+        for words in ("status:125\n", "not applied: sub/new: cannot open 'sub': Invalid cross-device link\n"):
+            self.assertIn(words, said)
+
+    def test_a_session_says_the_same(self):
+        files, said = self.apart(f"{self.MOUNT}cd w; \"$SBX\" session start -q -p shell --workspace .:overlay work; \"$SBX\" session exec work -- sh -c '{self.CHANGE}'\n"
+                                 '"$SBX" session changes work >&2; "$SBX" session apply --yes work >&2; "$SBX" session stop work >&2; cd ..\n')
+        self.assertEqual(files, self.DONE, said)
+        self.assertIn("created   sub/new", said)
+        files, said = self.apart("cd w; \"$SBX\" session start -q -p shell --workspace .:overlay work; \"$SBX\" session exec work -- sh -c 'echo new > sub/new; rm sub/hidden'; cd ..\n" +
+                                 self.MOUNT + 'status=0; "$SBX" session apply --yes work >&2 || status=$?; echo status:$status >&2; "$SBX" session changes work >&2; "$SBX" session stop work >&2\n')
+        self.assertEqual((files, "status:125\n" in said), (self.BEFORE, True), said)
+        for words in ("not applied: sub/new: cannot open 'sub'", "the session keeps what was not applied", "created   sub/new"):
+            self.assertIn(words, said)
+
+
 class Damaged(Changes):
     """Random changes of many equal directories: one application each, which is killed, or in which a system call fails,
     one call later each time."""
