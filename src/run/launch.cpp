@@ -54,6 +54,7 @@ class Launch {
   Answer run() {
     if (!make_plan()) return std::move(answer_);
     run_plan();
+    if (!answer_.errors.empty() && is_outdated(answer_.errors.front())) plan_anew();
     if (!answer_.errors.empty() && answer_.errors.front().retry == Retry::without_namespaces)
       go_on_without_namespaces();
     return std::move(answer_);
@@ -99,6 +100,19 @@ class Launch {
     if (!plan) return fails(std::move(plan).error());
     answer_.plan = std::move(*plan);
     return true;
+  }
+
+  /// What the plan names was replaced since it was made.
+  static bool is_outdated(const Error& error) { return error.code == "changed-during-set-up"; }
+
+  /// Once: the command has not begun, and a library's installation, say, replaced /etc/ld.so.cache
+  /// since the plan was made. The program's input and variables were read already, and stay.
+  void plan_anew() {
+    auto plan = plan::make_plan(*answer_.policy, host_, program_);
+    answer_.errors.clear();
+    if (!plan) return (void)fails(std::move(plan).error());
+    answer_.plan = std::move(*plan);
+    run_plan();
   }
 
   /// This machine refuses namespaces. What a policy asks for is not weakened unasked; what it may
@@ -188,7 +202,9 @@ class Launch {
          .started_microseconds = request_.started_microseconds,
          .tells_lost_files = !sinks_.silent && !bring_out_is_asked(),
          .trial = request_.trial});
-    if (outcome || outcome.error().retry != Retry::without_namespaces) acquired_.group.reset();
+    const bool ends = outcome || (outcome.error().retry != Retry::without_namespaces &&
+                                  !is_outdated(outcome.error()));
+    if (ends) acquired_.group.reset();
     if (!outcome) return (void)fails(std::move(outcome).error());
     answer_.outcome = std::move(*outcome);
     note_hint();

@@ -236,6 +236,7 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
         error.message += ": " + describe_mount(mount);
         error.hint = mount_hint(mount, progress.error);
         if (!mount.origin.file.empty()) error.origin = mount.origin;
+        if (progress.error == ESTALE) error.code = "changed-during-set-up";
         if (mount.kind() == MountKind::proc && progress.error == EPERM)
           error.retry = Retry::with_outer_proc;
         if (mount.kind() == MountKind::overlay && !mount.read_only() &&

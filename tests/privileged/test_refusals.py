@@ -18,7 +18,11 @@ class OfRoot(Codes):
     def test_a_grant_that_is_gone_or_another_one(self):
         """The third look-up is the one that counts: the earlier ones belong to the plan."""
         self.meets_granted("cannot-open-source", "openat2", "error=ENOENT:when=3", "-P", str(self.granted))
-        self.meets_granted("changed-during-set-up", "newfstatat", "retval=0:when=2", "-P", str(self.granted))
+        self.meets_granted("changed-during-set-up", "newfstatat", "retval=0:when=2+2", "-P", str(self.granted))
+
+    def test_a_grant_that_was_replaced_once_is_planned_with_anew(self):
+        done = self.call("run", "--read", self.granted, "cat", self.granted / "file", wrapper=self.injected("newfstatat", "retval=0:when=2", "-P", str(self.granted)))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "x", ""))
 
     def test_a_grant_that_can_not_be_mounted_or_mapped(self):
         self.meets_granted("cannot-bind", "open_tree", "error=EINVAL:when=1", "-P", str(self.granted))
