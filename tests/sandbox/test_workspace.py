@@ -117,6 +117,42 @@ class Changes(Workspace):
         self.assertEqual(ended.record["changes"], [])
 
 
+class WayHere(Workspace):
+    """A shell that came by a link calls the working directory by the link's name, and so do command lines with $PWD."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("sub/file", "text")
+        self.link = self.tmp / "link"
+        self.link.symlink_to(self.work)
+
+    def read(self, path, pwd, *options, cwd=None):
+        """What a program reads under a path; None if nothing is there."""
+        ended = self.sbx("--workspace", f"{self.work}:overlay", *options, sbxtest.PROBE, "read", path, env={"PWD": pwd and str(pwd)}, cwd=cwd)
+        return ended.outcome["exit_code"] == 0
+
+    def test_names_of_the_way_here_lead_to_the_same_files(self):
+        (self.work / "inner").symlink_to("sub")
+        self.assertTrue(self.read(self.link / "sub/file", self.link))
+        self.assertTrue(self.read(self.link / "sub/file", self.link / "sub", cwd=self.work / "sub"))
+        self.assertTrue(self.read(self.link / "inner/file", self.link / "inner", cwd=self.work / "sub"))
+        self.sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--", "sh", "-c", 'echo new >"$1/new"', "sh", self.link, env={"PWD": str(self.link)})
+        self.assertEqual((self.work / "new").read_text(), "new\n")
+
+    def test_other_names_lead_nowhere(self):
+        elsewhere = self.write("elsewhere/sub/file", "secret", directory=self.tmp).parents[1]
+        for pwd in (None, self.work, "link", elsewhere, self.tmp / "nowhere"):
+            self.assertFalse(self.read(self.link / "sub/file", pwd), pwd)
+        self.link.unlink()
+        self.link.symlink_to(elsewhere)
+        self.assertFalse(self.read(self.link / "sub/file", self.link))
+
+    def test_what_is_shown_under_such_a_name_stays(self):
+        other = self.write("other/sub/file", "other", directory=self.tmp).parents[1]
+        ended = self.sbx("--workspace", f"{self.work}:overlay", "--read", f"{other}:{self.link}", "--", "cat", self.link / "sub/file", env={"PWD": str(self.link)})
+        self.assertEqual(ended.text, "other")
+
+
 class Diff(Workspace):
     def diff(self, code, *options):
         ended = self.sbx("--workspace", f"{self.work}:overlay", "--diff", *options, "--lang", "python", "-c", code, json_record=False)

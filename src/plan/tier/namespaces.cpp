@@ -13,6 +13,7 @@
 #include "plan/files/places.hpp"
 #include "plan/files/reach.hpp"
 #include "plan/files/seed.hpp"
+#include "plan/files/way_here.hpp"
 #include "plan/program/command.hpp"
 #include "plan/sight.hpp"
 
@@ -69,6 +70,7 @@ Status lay_out_mounts(const policy::Policy& policy, const host::Host& host,
   append(places.steps, std::move(program.steps));
   append(places.steps, SBX_TRY(input_steps(policy, host, request.inputs, denials,
                                            {view, plan.working_directory, places.steps})));
+  add_way_here(host, view, denials, plan.mounts, places.steps);
   sort_by_depth(places.steps);  // a mount hides what was mounted below its target before
   make_room(plan.mounts, places.steps);
   append(plan.mounts, std::move(places.steps));
