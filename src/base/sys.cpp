@@ -71,13 +71,21 @@ Result<bool> has_writer(int fifo) {
   return ::tee(fifo, scratch.write.get(), 1, SPLICE_F_NONBLOCK) != 0;
 }
 
+Result<std::pair<UniqueFd, UniqueFd>> socket_pair(int type) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0)
+    return fail_errno(ErrorKind::setup, "no-socket", "cannot make a socket pair");
+  return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
+}
+
 }  // namespace
 
 Result<std::pair<UniqueFd, UniqueFd>> make_packet_pair() {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    return fail_errno(ErrorKind::setup, "no-socket", "cannot make a socket pair");
-  return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
+  return socket_pair(SOCK_SEQPACKET);
+}
+
+Result<std::pair<UniqueFd, UniqueFd>> make_stream_pair() {
+  return socket_pair(SOCK_STREAM);
 }
 
 namespace {

@@ -29,6 +29,9 @@ struct Pipe {
 [[nodiscard]] Result<Pipe> make_pipe();
 /// A SOCK_SEQPACKET pair.
 [[nodiscard]] Result<std::pair<UniqueFd, UniqueFd>> make_packet_pair();
+/// A SOCK_STREAM pair. Unlike a pipe it can be ended while somebody else has a copy of the writing
+/// end, and a write to it without a reader raises no signal.
+[[nodiscard]] Result<std::pair<UniqueFd, UniqueFd>> make_stream_pair();
 
 /// Opens what a caller has named, for reading. Never waits for the writer of a FIFO: a named one
 /// that no process has open for writing is an error. Errors: host "no-writer".

@@ -1,5 +1,6 @@
 #include "cli/commands.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -305,6 +306,11 @@ std::span<const OptionRow> exec_options() {
         row = env_of_session(row,
                              "Set a variable for this call alone (visible in ps: see "
                              "--env-fd).");
+    const auto in = std::ranges::find(list, std::string_view("--stdin"), &OptionRow::names);
+    in->value = kStdinOfCall;
+    in->text =
+        "What the program reads on standard input. open: with --detach, what sbx session send "
+        "gives it.";
     list.push_back(dies_with_parent("Cancel the call when the process that started sbx ends."));
     list.push_back({"-d,--detach", "", kOptions, kOnce,
                     "Run it in the background and print the number of the call.",
@@ -360,6 +366,14 @@ std::span<const OptionRow> logs_options() {
       with_usual({{"-f,--follow", "", kOptions, kOnce, "Go on printing until the call has ended.",
                    sets<&Invocation::follow>},
                   shared("--json", "Print what is there by now as JSON.")});
+  return rows;
+}
+
+std::span<const OptionRow> send_options() {
+  static const Rows rows = with_usual(
+      {{"--end", "", kOptions, kOnce,
+        "Nothing comes after it: the program meets the end of its input.", sets<&Invocation::end>},
+       shared("--json", "Print the answer as JSON.")});
   return rows;
 }
 
@@ -471,6 +485,10 @@ constexpr CommandRow kCommands[] = {
     {"session kill", "NAME CALL [SIGNAL]",
      "Cancel a call, as SIGTERM to sbx run does, or send a signal to its command.", kWorks,
      json_options},
+    {"session send", "NAME CALL [TEXT|-]",
+     "Send a line, or standard input byte for byte, to a background call that was begun with "
+     "--stdin open.",
+     kWorks, send_options},
     {"session put", "NAME FILE...|- [TARGET]",
      "Copy files and directories of the host into a session, or standard input to the file TARGET.",
      kWorks, put_options},

@@ -82,6 +82,8 @@ constexpr const char* kTryCalls[] = {"sbx session calls work", "sbx session call
 constexpr const char* kTryLogs[] = {"sbx session logs work 2", "sbx session logs -f work 2"};
 constexpr const char* kTryWait[] = {"sbx session wait work 2", "sbx session wait --json work 2"};
 constexpr const char* kTryKill[] = {"sbx session kill work 2 INT", "sbx session kill work 2"};
+constexpr const char* kTrySend[] = {"sbx session send work 2 'print(6 * 7)'",
+                                    "seq 100 | sbx session send work 2 - --end"};
 constexpr const char* kTryPut[] = {"sbx session put work data.csv",
                                    "sbx session put work data.csv script.py /tmp"};
 constexpr const char* kTryGet[] = {"sbx session get work data.csv --out results",
@@ -157,6 +159,7 @@ constexpr Guide kGuides[] = {
     {"session logs", kTryLogs, kOfSession},
     {"session wait", kTryWait, kOfProgram},
     {"session kill", kTryKill, kOfSession},
+    {"session send", kTrySend, kOfSession},
     {"session put", kTryPut, kTransfer},
     {"session get", kTryGet, kTransfer},
     {"session ls", kTryLs, kTransfer},
@@ -191,8 +194,8 @@ constexpr const char* kListOfSessions[] = {"session start", "session exec",   "s
                                            "session list",  "session show",   "session stats",
                                            "session stop",  "session extend", "mcp"};
 constexpr const char* kListOfBackground[] = {
-    "session calls",    "session logs",      "session wait",   "session kill",
-    "session contexts", "session interrupt", "session restart"};
+    "session calls", "session logs",     "session wait",      "session kill",
+    "session send",  "session contexts", "session interrupt", "session restart"};
 constexpr const char* kListOfFiles[] = {"session put",   "session get",     "session ls",
                                         "session stat",  "session mkdir",   "session mv",
                                         "session rm",    "session changes", "session diff",

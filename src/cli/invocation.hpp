@@ -65,11 +65,13 @@ struct Invocation {
   std::string name;        ///< policy init --name
 
   bool die_with_parent = false;
-  bool patch = false;   ///< changes diff --patch
-  bool all = false;     ///< stop --all, session stop --all
-  bool detach = false;  ///< session exec -d
-  bool follow = false;  ///< session logs -f
-  std::string session;  ///< run --session, empty if none
+  bool patch = false;       ///< changes diff --patch
+  bool all = false;         ///< stop --all, session stop --all
+  bool detach = false;      ///< session exec -d
+  bool follow = false;      ///< session logs -f
+  bool open_stdin = false;  ///< session exec --stdin open
+  bool end = false;         ///< session send --end
+  std::string session;      ///< run --session, empty if none
   CellOptions cell;
   McpOptions mcp;
   FileOptions file;

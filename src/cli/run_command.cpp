@@ -327,6 +327,13 @@ int run_command(const Invocation& typed, const OwnProcess& process) {
 
 Status check_program_input(const Invocation& typed) {
   const auto& request = typed.request;
+  if (typed.open_stdin && !typed.detach)
+    return usage("usage", "--stdin open is for a call in the background, which others send input",
+                 "sbx session exec -d --stdin open; a file of that name is ./open");
+  if (typed.open_stdin && request.code_from_stdin)
+    return usage("usage", "--stdin open and the operand - exclude each other",
+                 "-c CODE; standard input is then what sbx session send sends");
+  if (typed.open_stdin) return {};
   if (!request.code_from_stdin || request.stdin_mode != plan::StdinMode::inherit) return {};
   const int flags = ::fcntl(STDIN_FILENO, F_GETFL);
   if (flags >= 0 && (flags & O_ACCMODE) != O_WRONLY) return {};

@@ -29,6 +29,7 @@
 #include "cli/session_files.hpp"
 #include "cli/session_start.hpp"
 #include "cli/usage.hpp"
+#include "client/sending.hpp"
 #include "host/state.hpp"
 #include "policy/values.hpp"
 #include "protocol/packet.hpp"
@@ -172,6 +173,7 @@ class SessionCommand {
     if (name == "logs") return logs();
     if (name == "wait") return wait();
     if (name == "kill") return kill();
+    if (name == "send") return send();
     if (name == "put") return put_files(typed_, host_);
     if (name == "get") return get_files(typed_, host_);
     if (name == "ls") return list_files(typed_, host_);
@@ -552,6 +554,24 @@ class SessionCommand {
     if (operands_.size() > 2) request.signal = SBX_TRY(signal_of(operands_[2]));
     (void)SBX_TRY(ask(request));
     return answered({{"call", request.call}, {"signal", request.signal.value_or(SIGTERM)}});
+  }
+
+  /// TEXT is a line, as a person types one.
+  Result<int> send() const {
+    SBX_TRY(most(3));
+    const std::uint64_t call = SBX_TRY(call_number());
+    client::Input input{.end = typed_.end};
+    if (operands_.size() > 2 && operands_[2] == "-")
+      input.source = STDIN_FILENO;
+    else if (operands_.size() > 2)
+      input.text = operands_[2] + (operands_[2].ends_with('\n') ? "" : "\n");
+    else if (!typed_.end)
+      return usage("usage", "\"sbx session send\" needs what is to be sent",
+                   "a line, - for standard input, or --end alone");
+    client::Sending sending(SBX_TRY(session::Client::connect(host_, operands_.front())), call,
+                            std::move(input));
+    const std::uint64_t bytes = SBX_TRY(sending.run());
+    return answered({{"call", call}, {"bytes", bytes}, {"ended", typed_.end}});
   }
 
   // --- the workspace

@@ -100,6 +100,7 @@ class Exec {
         .capture = request_.capture,
         .background = typed_.detach,
         .reads_stdin = stdin_file_.valid() || typed_.request.code_from_stdin,
+        .open_stdin = typed_.open_stdin,
         .silent = typed_.output.quiet || (typed_.output.json && !typed_.output.verbose),
         .verbose = typed_.output.verbose,
         .color = typed_.output.color,

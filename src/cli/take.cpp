@@ -232,6 +232,9 @@ Status take_env_fd(Invocation& typed, std::string_view value) {
 Status take_stdin(Invocation& typed, std::string_view value) {
   if (value == "inherit") {
     typed.request.stdin_mode = plan::StdinMode::inherit;
+  } else if (value == "open") {
+    typed.request.stdin_mode = plan::StdinMode::inherit;
+    typed.open_stdin = true;
   } else if (value == "null") {
     typed.request.stdin_mode = plan::StdinMode::null;
   } else if (value.empty()) {

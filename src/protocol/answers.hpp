@@ -134,7 +134,7 @@ struct PolicyAnswer {
 };
 SBX_FIELDS(PolicyAnswer, text)
 
-/// Answers stop, kill and restart.
+/// Answers stop, kill, send and restart.
 struct DoneAnswer {
   bool done = true;
 };
@@ -194,6 +194,12 @@ struct LogAnswer {
   std::string err_text;
 };
 SBX_FIELDS(LogAnswer, out, err, ended, out_text, err_text)
+
+/// From here on a sender may write: the packet brings the socket.
+struct InputTurn {
+  std::uint64_t call = 0;
+};
+SBX_FIELDS(InputTurn, call)
 
 // ---- contexts and cells ----
 
@@ -375,6 +381,12 @@ struct SignalMessage {
   int signal = 0;
 };
 SBX_FIELDS(SignalMessage, signal)
+
+/// A sender sends this when it has written all.
+struct InputWritten {
+  bool end = false;  ///< nothing comes after it
+};
+SBX_FIELDS(InputWritten, end)
 
 /// A cell's client sends this to end the cell; a second one ends its context.
 struct CancelMessage {

@@ -100,6 +100,18 @@ struct KillRequest {
 };
 SBX_FIELDS(KillRequest, call, signal)
 
+struct SendRequest {
+  using Answer = DoneAnswer;
+  using Begun = InputTurn;
+  using Later = InputWritten;
+  static constexpr const char* kOp = "send";
+  static constexpr const char* kMeaning =
+      "asks for the standard input of a background call that was left open; the first packet comes "
+      "when no other sender has it, and with it a socket into which the client writes";
+  std::uint64_t call = 0;
+};
+SBX_FIELDS(SendRequest, call)
+
 struct ContextsRequest {
   using Answer = ContextsAnswer;
   static constexpr const char* kOp = "contexts";
@@ -139,13 +151,14 @@ struct CallRequest {
   bool capture = false;                     ///< the record has what the program writes
   bool background = false;                  ///< the session keeps what it writes
   bool reads_stdin = false;  ///< in the background too, where standard input is else empty
+  bool open_stdin = false;   ///< in the background: senders write what it reads
   bool silent = false;       ///< nothing is said on standard error
   bool verbose = false;
   Color color = Color::automatic;  ///< of what is said
   bool record = false;             ///< CallEnded has it
 };
-SBX_FIELDS(CallRequest, id, program, overrides, capture, background, reads_stdin, silent, verbose,
-           color, record)
+SBX_FIELDS(CallRequest, id, program, overrides, capture, background, reads_stdin, open_stdin,
+           silent, verbose, color, record)
 
 struct FilesRequest {
   using Answer = CallEnded;
@@ -272,9 +285,9 @@ SBX_FIELDS(BringOutRequest, directory, collect, silent, color)
 
 using Request =
     std::variant<InfoRequest, PolicyRequest, StatsRequest, StopRequest, ExtendRequest, CallsRequest,
-                 LogsRequest, WaitRequest, KillRequest, ContextsRequest, InterruptRequest,
-                 RestartRequest, CallRequest, FilesRequest, EvalRequest, InspectRequest,
-                 ChangesRequest, SnapshotRequest, KeepRequest, BringOutRequest>;
+                 LogsRequest, WaitRequest, KillRequest, SendRequest, ContextsRequest,
+                 InterruptRequest, RestartRequest, CallRequest, FilesRequest, EvalRequest,
+                 InspectRequest, ChangesRequest, SnapshotRequest, KeepRequest, BringOutRequest>;
 
 /// Its client hears first that the work has begun.
 template <class Asked>

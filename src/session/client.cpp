@@ -58,9 +58,13 @@ Result<std::variant<protocol::CellEvent, protocol::CellEnded>> Client::next_of_c
 }
 
 Result<Json> Client::next() {
+  return std::move(SBX_TRY(next_packet()).body);
+}
+
+Result<protocol::Packet> Client::next_packet() {
   auto packet = protocol::receive(socket_.get());
   if (!packet) return fail(blamed(packet.error()));
-  return std::move(packet->body);
+  return packet;
 }
 
 void Client::never_wait() const {

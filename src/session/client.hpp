@@ -59,6 +59,8 @@ class Client {
   /// Another packet. Errors: host "session-gone", "call-lost" (the process that did the work was
   /// killed), internal "bad-message".
   [[nodiscard]] Result<Json> next();
+  /// The same, with the descriptors that came with it.
+  [[nodiscard]] Result<protocol::Packet> next_packet();
   /// From here on nothing waits: what the session does not take is lost.
   void never_wait() const;
   /// From here on the kernel notes who sends each packet, SO_PASSCRED in unix(7).

@@ -52,7 +52,9 @@ class Session {
   void answer(const protocol::LogsRequest& request, UniqueFd connection);
   void answer(const protocol::WaitRequest& request, UniqueFd connection);
   void answer(const protocol::KillRequest& request, UniqueFd connection);
+  void answer(const protocol::SendRequest& request, UniqueFd connection);
   [[nodiscard]] Call* named_call(std::uint64_t number, int connection);
+  [[nodiscard]] static Error has_ended(std::uint64_t call);
 
   // Contexts: session_cells.cpp
   void answer(protocol::EvalRequest request, Asker client);
@@ -81,7 +83,7 @@ class Session {
   Status give_to_worker(Call& call, const Assignment& assignment, const std::vector<UniqueFd>& fds,
                         int image, int client);
   [[nodiscard]] Result<int> image();
-  Status log_output(Call& call, std::vector<UniqueFd>& fds, bool keeps_stdin);
+  Status log_output(Call& call, std::vector<UniqueFd>& fds, const protocol::CallRequest& request);
   Status watch(Call& call);
   bool on_worker_message(Call& call);
   void answer_question(Call& call);
@@ -102,6 +104,12 @@ class Session {
   [[nodiscard]] static protocol::LogAnswer log_of(const Call& call, std::uint64_t out,
                                                   std::uint64_t err);
   static void answer_waiter(const Call& call, int connection);
+
+  // What background calls read: session_input.cpp
+  void give_turn(Call& call);
+  void end_turn(Call& call);
+  void refuse_senders(Call& call, const Error& error);
+  void end_input(Call& call);
 
   // Workers: session_workers.cpp
   /// Forks a process, which does `work`. Errors: host.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <ranges>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/message.hpp"
@@ -75,12 +76,19 @@ Result<int> Session::image() {
 
 /// The session reads what a background call writes. Its client ends: of that only a standard input
 /// that was named stays.
-Status Session::log_output(Call& call, std::vector<UniqueFd>& fds, bool keeps_stdin) {
+Status Session::log_output(Call& call, std::vector<UniqueFd>& fds,
+                           const protocol::CallRequest& request) {
   sys::Pipe out = SBX_TRY(sys::make_pipe());
   sys::Pipe err = SBX_TRY(sys::make_pipe());
-  UniqueFd in = keeps_stdin && !fds.empty()
-                    ? std::move(fds.front())
-                    : SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_RDONLY));
+  UniqueFd in;
+  if (request.open_stdin) {
+    std::tie(in, call.input) = SBX_TRY(sys::make_stream_pair());
+    call.had_input = true;
+  } else if (request.reads_stdin && !fds.empty()) {
+    in = std::move(fds.front());
+  } else {
+    in = SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_RDONLY));
+  }
   for (const int fd : {out.read.get(), err.read.get()}) (void)::fcntl(fd, F_SETFL, O_NONBLOCK);
   call.out_pipe = std::move(out.read);
   call.err_pipe = std::move(err.read);
@@ -108,7 +116,7 @@ Status Session::start_call(protocol::CallRequest request, const std::string& own
   call.began_microseconds = sys::now_microseconds();
   const Assignment assignment{.call = call.number, .request = std::move(request)};
   const auto begin = [&]() -> Status {
-    if (call.is_background) SBX_TRY(log_output(call, client.fds, assignment.request.reads_stdin));
+    if (call.is_background) SBX_TRY(log_output(call, client.fds, assignment.request));
     SBX_TRY(give_to_worker(call, assignment, client.fds, own_program,
                            call.is_background ? -1 : client.connection.get()));
     return watch(call);
@@ -312,6 +320,7 @@ void Session::ended(Call& call) {
   call.ended_microseconds = sys::now_microseconds();
   if (!call.status) call.status = exit_status::kCouldNot;
   call.init = -1;
+  end_input(call);
   for (const UniqueFd& each : call.waiters) answer_waiter(call, each.get());
   call.waiters.clear();
   note_use();

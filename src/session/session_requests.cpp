@@ -143,6 +143,12 @@ Call* Session::named_call(std::uint64_t number, int connection) {
   return found;
 }
 
+Error Session::has_ended(std::uint64_t call) {
+  return {.kind = ErrorKind::usage,
+          .code = "call-ended",
+          .message = "call " + std::to_string(call) + " has ended"};
+}
+
 void Session::answer(const protocol::CallsRequest& /*request*/, UniqueFd connection) {
   protocol::CallsAnswer answer;
   for (const auto& [number, each] : calls_.all()) answer.calls.push_back(facts_of(*each));
@@ -209,11 +215,7 @@ void Session::answer(const protocol::WaitRequest& request, UniqueFd connection) 
 void Session::answer(const protocol::KillRequest& request, UniqueFd connection) {
   Call* const call = named_call(request.call, connection.get());
   if (call == nullptr) return;
-  if (!call->runs())
-    return refuse(connection.get(),
-                  {.kind = ErrorKind::usage,
-                   .code = "call-ended",
-                   .message = "call " + std::to_string(call->number) + " has ended"});
+  if (!call->runs()) return refuse(connection.get(), has_ended(call->number));
   const int number = request.signal.value_or(0);
   const Note note = number == 0
                         ? Note{Note::What::cancel, static_cast<std::int32_t>(EndCause::kill)}

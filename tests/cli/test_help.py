@@ -120,6 +120,8 @@ class Help(SessionTest):
         if command == "stop" and "--all" in example:
             # Runs are found by sockets of the network namespace: here those of other tests are not.
             return f"unshare {'--net' if sbxtest.IS_ROOT else '--map-root-user --net'} sh -c '{example.replace('sbx', SBX, 1)}'"
+        if command == "session send":
+            return example.replace("work 2", f"work {self.detach('cat', options=('--stdin', 'open'))}")
         if command in ("session logs", "session wait", "session kill"):
             return example.replace("work 2", f"work {self.detach('sleep', '100') if command == 'session kill' else self.detach('echo', 'hi')}")
         return example

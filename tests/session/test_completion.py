@@ -28,6 +28,9 @@ class Completion(SessionTest):
         self.assertNotIn(ended, self.offered("session", "kill", name, "")[1])
         self.assertEqual(self.offered("session", "wait", name, ""), ("", {running}))
         self.assertEqual(self.offered("session", "logs", name, ""), ("", {running, ended}))
+        self.assertEqual(self.offered("session", "send", name, ""), ("", {running}))
+        self.assertEqual(self.offered("session", "exec", "--stdin", ""), ("files", {"inherit", "null", "open"}))
+        self.assertEqual(self.offered("run", "--stdin", ""), ("files", {"inherit", "null"}))
         self.assertEqual(self.offered("session", "kill", name, running, "ST"), ("", {"STOP"}))
         # The session's files, not those of the host; a name that would steer the terminal is left out.
         self.write("of-the-host-only", "", directory=self.tmp)

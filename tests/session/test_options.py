@@ -226,6 +226,8 @@ class Answers(SessionTest):
             answers[" ".join(map(str, words))] = self.answer(words[0], "work", *words[1:at], "--json", *words[at:], status=int(words[0] == "get"))
         for words in (["stat", "link"], ["stat", name], ["mkdir", f"made-{name}"], ["mv", f"made-{name}", f"moved-{name}"], ["rm", "-r", f"moved-{name}"]):
             answers[" ".join(words)] = self.answer(words[0], "work", "--json", *words[1:])
+        reader = str(self.detach("--", "cat", options=("--stdin", "open")))
+        answers["send"] = self.answer("send", "work", "--json", reader, "text")
         answers["ls nowhere"] = self.answer("ls", "work", "--json", "nowhere", status=125)
         answers["list"] = self.answer("list", "--json")
         self.exec_ok("--", "sh", "-c", r"touch $(printf 'lost\377')")

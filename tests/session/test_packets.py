@@ -159,6 +159,10 @@ class Packets(SessionTest):
         self.say("wait", "--json", call, status=143)
         follower.join()
         self.say("kill", call, status=2)
+        reader = self.say("exec", "-d", "--stdin", "open", "--", "cat").out.strip()
+        self.say("send", reader, "text")
+        self.say("send", reader, "--end")
+        self.say("send", reader, "late", status=2)
         self.say("eval", "--stream", "-c", "from IPython.display import display, clear_output\nhandle = display('one', display_id=True)\n"
                                            "handle.update('two')\nclear_output(wait=True)\n1")
         self.say("eval", "--json", "--timeout", "50s", "-c", "print('x' * 5000)\n1 / 0", status=1)
@@ -180,7 +184,7 @@ class Packets(SessionTest):
             program = {"operands": ["sleep", "100"], "hold": False, "after_dashes": True, "language": "", "code": None, "umask": None, "code_from_stdin": False, "interactive": False,
                        "stdin_mode": "null", "stdin_file": "", "directory": "", "environment": [], "inputs": [{"source": str(self.tmp / "in"), "target": "in"}], "require": [],
                        "explain": False}
-            self.ask(tap, {"op": "call", "id": "r_1", "program": program, "overrides": [], "capture": False, "background": False, "reads_stdin": False, "silent": True,
+            self.ask(tap, {"op": "call", "id": "r_1", "program": program, "overrides": [], "capture": False, "background": False, "reads_stdin": False, "open_stdin": False, "silent": True,
                            "verbose": False, "color": "never", "record": False}, [null.fileno()] * 3, {"signal": 15})
             self.ask(tap, {"op": "bring-out", "directory": str(self.tmp / "out"), "collect": ["*"], "silent": True, "color": "never"}, [null.fileno()] * 3)
         self.assertTrue((self.tmp / "out/made").exists(), tap.heard[-1])

@@ -193,8 +193,9 @@ class Completer {
                                                                : languages());
     } else if (names == "--context") {
       if (!operands_.empty()) offer(contexts(operands_[0]));
-    } else if (value == "inherit|null|FILE") {
+    } else if (value == "inherit|null|FILE" || value == kStdinOfCall) {
       offer({{"inherit"}, {"null"}});
+      if (value == kStdinOfCall) offers_.push_back({"open"});
       also_ = "files";
     } else if (const auto words = closed_choice(value); !words.empty()) {
       offer(words);
@@ -257,11 +258,11 @@ class Completer {
       if (second) offer(contexts(session));
     } else if (name == "kill" && !second) {
       if (operands_.size() == 2) offer(policy::split(kSignals, ' '));
-    } else if (name == "kill" || name == "wait" || name == "logs") {
+    } else if (name == "kill" || name == "wait" || name == "logs" || name == "send") {
       if (second)
         offer(calls(session, name == "kill"   ? Which::running
-                             : name == "wait" ? Which::running_background
-                                              : Which::background));
+                             : name == "logs" ? Which::background
+                                              : Which::running_background));
     } else if (name == "ls" || name == "get" || name == "stat" || name == "mkdir" || name == "mv" ||
                name == "rm") {
       if (name == "get" || name == "mv" || second) offer(paths(session, begun_));
