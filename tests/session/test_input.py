@@ -156,5 +156,178 @@ class Sending(InputTest):
         closed.stderr.close()
 
 
+class Senders(InputTest):
+    def test_a_program_that_never_reads_holds_up_its_sender_alone(self):
+        session = self.start_session()["pid"]
+        before = peak(session)
+        call = self.open_call("sleep", "1000")
+        sender = self.begin_endless(call)
+        self.assertEqual(self.exec_ok("--", "echo", "meanwhile").out, "meanwhile\n")
+        other = self.open_call("cat")
+        self.send(other, "of the other")
+        self.until_logged(other, "of the other\n")
+        self.assertIsNone(sender.poll())
+        self.assertEqual(self.sbx_session("kill", "work", call, "KILL").status, 0)
+        self.ends(sender, 2, f"call {call} has ended", "bytes were sent before")
+        self.assertLess(peak(session) - before, SLACK)
+
+    def test_a_program_that_closes_its_input_or_reads_a_part(self):
+        self.start_session()
+        closes = self.open_call("sh", "-c", "exec <&-; sleep 1000")
+        sender = self.begin_endless(closes)
+        self.assertEqual(self.sbx_session("kill", "work", closes, "KILL").status, 0)
+        self.ends(sender, 2, "has ended")
+        part = self.open_call("sh", "-c", "head -c 3; head -c 100000 >/dev/null")
+        reading, writing = os.pipe()
+        sender = self.begin_sending(part, "-", stdin=reading)
+        os.close(reading)
+        os.write(writing, b"abc")
+        self.until_logged(part, "abc")
+        os.set_blocking(writing, False)
+
+        def has_left():
+            try:
+                os.write(writing, bytes(1 << 16))
+            except BlockingIOError:
+                pass
+            except BrokenPipeError:
+                return True
+            return sender.poll() is not None
+        sessiontest.wait_until(has_left, "the sender has ended with its call")
+        self.ends(sender, 2, "has ended", "bytes were sent before")
+        os.close(writing)
+        self.assertEqual(self.sbx_session("wait", "work", part).status, 0)
+
+    def test_the_last_line_may_end_the_program(self):
+        """All of it was taken, so that is no error."""
+        self.start_session()
+        for _ in range(10):
+            call = self.open_call("sh", "-c", "read -r line; exit 3")
+            self.send(call, "exit")
+            self.assertEqual(self.sbx_session("wait", "work", call).status, 3)
+
+    def test_a_sender_that_is_killed_has_sent_a_part(self):
+        self.start_session()
+        call = self.open_call("cat")
+        reading, writing = os.pipe()
+        sender = self.begin_sending(call, "-", "--end", stdin=reading)
+        os.close(reading)
+        os.write(writing, b"part ")
+        self.until_logged(call, "part ")
+        sender.kill()
+        sender.wait()
+        os.close(writing)
+        self.send(call, "rest")  # the input has not ended
+        self.until_logged(call, "part rest\n")
+        self.send(call, "--end")
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 0)
+
+    def test_what_one_sends_stays_together(self):
+        self.start_session()
+        call = self.open_call("cat")
+        reading, writing = os.pipe()
+        first = self.begin_sending(call, "-", stdin=reading)
+        os.close(reading)
+        os.write(writing, b"first ")
+        self.until_logged(call, "first ")
+        waiting = [self.begin_sending(call, word) for word in ("killed", "second")]
+        for each in waiting:
+            sessiontest.wait_until(lambda: "poll" in pathlib.Path(f"/proc/{each.pid}/wchan").read_text(), "it waits")  # noqa: B023
+        waiting[0].kill()
+        os.write(writing, b"still first\n")
+        os.close(writing)
+        self.ends(first, 0)
+        self.ends(waiting[1], 0)
+        waiting[0].wait()
+        self.send(call, "--end")
+        self.sbx_session("wait", "work", call)
+        lines = self.log(call).splitlines()
+        self.assertEqual((lines[0], lines[-1]), ("first still first", "second"), lines)
+
+    def test_many_senders_at_once(self):
+        self.start_session()
+        call = self.open_call("sh", "-c", "sort | uniq -c")
+        senders = [threading.Thread(target=self.send, args=(call, "-"), kwargs={"stdin": f"{n:05}\n".encode() * 20000}) for n in range(8)]
+        for each in senders:
+            each.start()
+        for each in senders:
+            each.join()
+        self.send(call, "--end")
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 0)
+        self.assertEqual(self.log(call).split(), [word for n in range(8) for word in ("20000", f"{n:05}")])
+
+    def test_the_end_of_the_session_ends_its_senders(self):
+        self.start_session()
+        sender = self.begin_endless(self.open_call("sleep", "1000"))
+        self.stop_session()
+        self.ends(sender, 2, "bytes were sent before")
+        self.nothing_is_left()
+
+    def test_senders_that_say_nothing_or_nonsense(self):
+        self.start_session()
+        call = self.open_call("cat")
+
+        def connect():
+            client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self.addCleanup(client.close)
+            client.settimeout(sessiontest.HANG)
+            client.connect(str(self.directory() / "work/socket"))
+            client.send(b"\2" + cbor({"op": "send", "call": int(call)}))
+            return client
+        clients = [connect()]
+        packet, fds, _, _ = socket.recv_fds(clients[0], 8192, 4)
+        self.assertEqual(len(fds), 1, packet)
+        clients += [connect() for _ in range(63)]
+        sessiontest.wait_until(lambda: self.sbx_session("send", "work", call, "x", "--json").json["error"]["code"] == "too-many-senders", "64 of them wait")
+        os.write(fds[0], b"of the first\n")
+        clients[0].send(b"\2" + cbor({"end": "nonsense"}))  # it has had its turn
+        packet, more, _, _ = socket.recv_fds(clients[1], 8192, 4)
+        self.assertEqual(len(more), 1, packet)
+        for each in clients:
+            each.close()
+        self.send(call, "--end")
+        # One that has kept its end of the socket can no longer use it.
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 0)
+        with self.assertRaises(OSError):
+            socket.socket(fileno=fds[0]).send(b"late", socket.MSG_NOSIGNAL)
+        os.close(more[0])
+        self.assertEqual(self.log(call), "of the first\n")
+
+    def test_the_program_gets_a_pipe_of_its_own(self):
+        """No descriptor of the session's is inside."""
+        self.start_session()
+        call = self.open_call("sh", "-c", "readlink /proc/self/fd/*; cat; ls -l /proc/self/fd | grep -c socket")
+        self.send(call, "--end")
+        self.sbx_session("wait", "work", call)
+        *links, count = self.log(call).splitlines()
+        self.assertEqual((sum(each.startswith("socket:") for each in links), count), (0, "0"), links)
+
+
+class Readers(InputTest):
+    def test_any_number_of_readers_hear_everything(self):
+        self.start_session()
+        call = self.open_call("cat")
+        follow = [SBX, "session", "logs", "-f", "work", call]
+        readers = [sbxtest.start(follow, env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(24)]
+        for each in readers:
+            self.addCleanup(each.stdout.close)
+            self.addCleanup(each.stderr.close)
+        self.addCleanup(sbxtest.stop, readers)
+        self.send(call, "begin")
+        for each in readers:
+            self.assertEqual(each.stdout.readline(), b"begin\n")
+        stopped, killed, *others = readers
+        os.kill(stopped.pid, signal.SIGSTOP)
+        killed.kill()
+        text = b"".join(b"line %d\n" % n for n in range(20000))
+        self.send(call, "-", "--end", stdin=text)
+        for each in others:
+            self.assertEqual((each.stdout.read(), each.wait()), (text, 0))
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 0)
+        os.kill(stopped.pid, signal.SIGCONT)
+        self.assertEqual((stopped.stdout.read(), stopped.wait()), (text, 0))
+        self.assertEqual(self.log(call).encode(), b"begin\n" + text)  # and one that comes late
+
+
 if __name__ == "__main__":
     sessiontest.main()
