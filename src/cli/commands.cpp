@@ -361,6 +361,15 @@ std::span<const OptionRow> eval_options() {
   return rows;
 }
 
+std::span<const OptionRow> context_options() {
+  static const Rows rows = with_usual(
+      {{"--lang", "NAME", kOptions, kOnce,
+        "The language: python, javascript, r or bash. Without it python.", of_run("--lang").take},
+       shared("--cwd", "Begin in DIR, a directory inside."),
+       shared("--json", "Print the answer as JSON.")});
+  return rows;
+}
+
 std::span<const OptionRow> logs_options() {
   static const Rows rows =
       with_usual({{"-f,--follow", "", kOptions, kOnce, "Go on printing until the call has ended.",
@@ -468,6 +477,11 @@ constexpr CommandRow kCommands[] = {
      "Run a cell, the code of FILE or of standard input, in an interpreter of the session that "
      "keeps its state.",
      kWorks, eval_options},
+    {"session context", "NAME",
+     "Start an interpreter of a session that keeps its state, and print the name of its context.",
+     kWorks, context_options},
+    {"session close", "NAME CONTEXT", "End the interpreter of a context and forget the context.",
+     kWorks, json_options},
     {"session contexts", "NAME", "List the interpreters of a session that keep their state.",
      kWorks, json_options},
     {"session interrupt", "NAME [CONTEXT]",

@@ -72,6 +72,10 @@ constexpr const char* kTryExec[] = {"sbx session exec work -- make test",
                                     "sbx session exec -d work -- python3 -m http.server 8000"};
 constexpr const char* kTryEval[] = {"sbx session eval work -c 'x = 6'",
                                     "echo 'x * 7' | sbx session eval work --json -"};
+constexpr const char* kTryContext[] = {"sbx session context work --lang bash",
+                                       "sbx session context work --cwd /tmp --json"};
+constexpr const char* kTryClose[] = {"sbx session close work bash-1",
+                                     "sbx session close --json work python-2"};
 constexpr const char* kTryContexts[] = {"sbx session contexts work",
                                         "sbx session contexts --json work"};
 constexpr const char* kTryInterrupt[] = {"sbx session interrupt work python",
@@ -152,6 +156,8 @@ constexpr Guide kGuides[] = {
     {"session start", kTryStart, kOfSession},
     {"session exec", kTryExec, kOfProgram},
     {"session eval", kTryEval, kOfCell},
+    {"session context", kTryContext, kOfSession},
+    {"session close", kTryClose, kOfSession},
     {"session contexts", kTryContexts, kOfSession},
     {"session interrupt", kTryInterrupt, kOfSession},
     {"session restart", kTryRestart, kOfSession},
@@ -194,8 +200,8 @@ constexpr const char* kListOfSessions[] = {"session start", "session exec",   "s
                                            "session list",  "session show",   "session stats",
                                            "session stop",  "session extend", "mcp"};
 constexpr const char* kListOfBackground[] = {
-    "session calls", "session logs",     "session wait",      "session kill",
-    "session send",  "session contexts", "session interrupt", "session restart"};
+    "session calls",   "session logs",     "session wait",      "session kill",    "session send",
+    "session context", "session contexts", "session interrupt", "session restart", "session close"};
 constexpr const char* kListOfFiles[] = {"session put",   "session get",     "session ls",
                                         "session stat",  "session mkdir",   "session mv",
                                         "session rm",    "session changes", "session diff",

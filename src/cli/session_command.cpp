@@ -166,6 +166,8 @@ class SessionCommand {
     if (name == "eval")
       return typed_.request.interactive ? session_repl(typed_, host_)
                                         : run_cell(typed_, host_).status;
+    if (name == "context") return open_context();
+    if (name == "close") return close_context();
     if (name == "contexts") return contexts();
     if (name == "interrupt") return interrupt();
     if (name == "restart") return restart();
@@ -463,6 +465,27 @@ class SessionCommand {
                           printable(each.language), name_of(each.state), each.cells, each.waiting,
                           time_text(each.since));
     return print_fitted(text);
+  }
+
+  Result<int> open_context() const {
+    SBX_TRY(most(1));
+    const protocol::InspectAnswer opened = SBX_TRY(ask(protocol::OpenContextRequest{
+        .language = typed_.request.language, .directory = typed_.request.directory}));
+    const Json json = session::headed(
+        {{"context", lossy_utf8(opened.context)}, {"language", lossy_utf8(opened.language)}});
+    const int status = print(typed_.output.json ? dump(json) : printable(opened.context) + "\n");
+    // Nobody knows its name.
+    if (status != kDone) (void)ask(protocol::CloseContextRequest{.context = opened.context});
+    return status;
+  }
+
+  Result<int> close_context() const {
+    SBX_TRY(most(2));
+    if (operands_.size() < 2)
+      return usage("usage", "\"sbx session close\" needs a session and a context",
+                   fmt::format("sbx session contexts {} lists them", printable(operands_.front())));
+    (void)SBX_TRY(ask(protocol::CloseContextRequest{.context = operands_[1]}));
+    return answered({{"closed", operands_[1]}});
   }
 
   /// The one that is named, or all.

@@ -134,7 +134,7 @@ struct PolicyAnswer {
 };
 SBX_FIELDS(PolicyAnswer, text)
 
-/// Answers stop, kill, send and restart.
+/// Answers stop, kill, send, restart and close-context.
 struct DoneAnswer {
   bool done = true;
 };
@@ -226,8 +226,10 @@ struct ContextFacts {
   std::uint64_t waiting = 0;
   std::int64_t since = 0;
   std::optional<std::uint64_t> call;
+  std::string directory;  ///< where it begins, as it was named; empty: the session's
 };
-SBX_FIELDS(ContextFacts, context, language, state, cells, waiting, since, call)
+SBX_FIELDS(ContextFacts, context, language, state, cells, waiting, since, call, directory)
+SBX_EXACT(ContextFacts, directory)
 
 struct ContextsAnswer {
   std::vector<ContextFacts> contexts;
@@ -309,7 +311,7 @@ enum class Completeness : std::uint8_t { complete, incomplete, invalid };
   return "";
 }
 
-/// Answers inspect, with what the interpreter knows.
+/// Answers inspect, with what the interpreter knows, and open-context.
 struct InspectAnswer {
   std::string language;
   std::string context;

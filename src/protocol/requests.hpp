@@ -135,6 +135,15 @@ struct RestartRequest {
 };
 SBX_FIELDS(RestartRequest, context)
 
+struct CloseContextRequest {
+  using Answer = DoneAnswer;
+  static constexpr const char* kOp = "close-context";
+  static constexpr const char* kMeaning =
+      "ends a context and forgets its name; the answer comes when it has ended";
+  Name context;
+};
+SBX_FIELDS(CloseContextRequest, context)
+
 // ---- work in the sandbox: it waits while changes are read ----
 
 struct CallRequest {
@@ -195,6 +204,18 @@ struct EvalRequest {
 };
 SBX_FIELDS(EvalRequest, id, language, context, code, overrides, capture, follow, directory,
            environment)
+
+struct OpenContextRequest {
+  using Answer = InspectAnswer;
+  static constexpr const char* kOp = "open-context";
+  static constexpr const char* kMeaning =
+      "starts a context of a new name; the answer, which has the name, comes when its interpreter "
+      "is there";
+  static constexpr bool kWorks = true;
+  Name language;
+  std::string directory;  ///< where it begins, from the session's directory on; empty: there
+};
+SBX_FIELDS(OpenContextRequest, language, directory)
 
 enum class Question : std::uint8_t { context, completeness, completion };
 [[nodiscard]] constexpr const char* name_of(Question question) {
@@ -286,8 +307,9 @@ SBX_FIELDS(BringOutRequest, directory, collect, silent, color)
 using Request =
     std::variant<InfoRequest, PolicyRequest, StatsRequest, StopRequest, ExtendRequest, CallsRequest,
                  LogsRequest, WaitRequest, KillRequest, SendRequest, ContextsRequest,
-                 InterruptRequest, RestartRequest, CallRequest, FilesRequest, EvalRequest,
-                 InspectRequest, ChangesRequest, SnapshotRequest, KeepRequest, BringOutRequest>;
+                 InterruptRequest, RestartRequest, CloseContextRequest, CallRequest, FilesRequest,
+                 EvalRequest, OpenContextRequest, InspectRequest, ChangesRequest, SnapshotRequest,
+                 KeepRequest, BringOutRequest>;
 
 /// Its client hears first that the work has begun.
 template <class Asked>

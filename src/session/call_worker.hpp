@@ -22,7 +22,8 @@ struct WorkerState {
   struct {
     std::string name{};
     std::string language{};
-    bool was_lost = false;  ///< what an earlier one of this name remembered
+    std::string directory{};  ///< where it begins; empty: the session's
+    bool was_lost = false;    ///< what an earlier one of this name remembered
     std::string lost_because{};
   } context{};
   // Only a call has these:

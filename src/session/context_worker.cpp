@@ -110,6 +110,7 @@ class ContextWorker {
     run::Request request;
     request.program.language = language_;
     request.program.operands = arguments_of(*driver_);
+    request.program.directory = state_.context.directory;
     request.program.stdin_mode = plan::StdinMode::null;
     request.capture = true;  // two pipes, whatever this process has as its own
     request.started_microseconds = sys::now_microseconds();

@@ -47,6 +47,13 @@ Context& Contexts::add(const std::string& name, const std::string& language) {
   return added;
 }
 
+std::string Contexts::new_name(const std::string& language) {
+  std::string name;
+  do name = language + "-" + std::to_string(++opened_);
+  while (all_.contains(name));
+  return name;
+}
+
 void Contexts::forget_old() {
   std::size_t lost = all_.size() - living();
   std::erase_if(all_, [&](const auto& each) {
@@ -73,7 +80,8 @@ std::vector<protocol::ContextFacts> Contexts::list() const {
                                                  .state = state_of(context),
                                                  .cells = context.cells,
                                                  .waiting = context.open > 0 ? context.open - 1 : 0,
-                                                 .since = context.since});
+                                                 .since = context.since,
+                                                 .directory = context.directory});
     if (context.call != 0) facts.call = context.call;
   }
   return list;

@@ -31,6 +31,9 @@ struct Context {
   std::int64_t since = 0;    ///< CLOCK_REALTIME, seconds
   bool is_ready = false;     ///< it has something to remember
   bool ends = false;         ///< it has been told to
+  bool is_opened = false;    ///< by open-context: it keeps its name until it is closed
+  bool closes = false;       ///< nobody wants it any more
+  std::string directory;     ///< where it begins; empty: the session's
   bool was_lost = false;     ///< what an earlier one of this name remembered
   std::string lost_because;  ///< in words; empty: unknown
   std::size_t open = 0;      ///< cells that are not answered
@@ -51,6 +54,8 @@ class Contexts {
   [[nodiscard]] Context* of_call(std::uint64_t call);
   /// A new one.
   [[nodiscard]] Context& add(const std::string& name, const std::string& language);
+  /// One that no context of this session has had.
+  [[nodiscard]] std::string new_name(const std::string& language);
   void forget(const std::string& name) { all_.erase(name); }
   /// Names of lost contexts are remembered, but not without end.
   void forget_old();
@@ -61,6 +66,7 @@ class Contexts {
 
  private:
   std::map<std::string, Context> all_;
+  std::uint64_t opened_ = 0;
 };
 
 }  // namespace sbx::session

@@ -59,6 +59,7 @@ class Session {
   // Contexts: session_cells.cpp
   void answer(protocol::EvalRequest request, Asker client);
   void answer(protocol::InspectRequest request, Asker client);
+  void answer(protocol::OpenContextRequest request, Asker client);
   template <class Asked>
   void ask_context(Asked request, Asker client);
   [[nodiscard]] Result<Context*> context_for(const std::string& name, std::string language);
@@ -73,6 +74,9 @@ class Session {
   void answer(const protocol::ContextsRequest& request, UniqueFd connection);
   void answer(const protocol::InterruptRequest& request, UniqueFd connection);
   void answer(const protocol::RestartRequest& request, UniqueFd connection);
+  void answer(const protocol::CloseContextRequest& request, UniqueFd connection);
+  void end_context(Context& context, UniqueFd connection);
+  void restart_opened(Context& context);
 
   // Calls: session_calls.cpp
   /// `own_title`: names code of sbx's own, which the call runs; empty: it runs a program. Takes the

@@ -64,11 +64,25 @@ void Session::answer(protocol::InspectRequest request, Asker client) {
   ask_context(std::move(request), std::move(client));
 }
 
+void Session::answer(protocol::OpenContextRequest request, Asker client) {
+  const auto driver = find_driver(request.language.empty() ? "python" : request.language);
+  if (!driver) return refuse(client.connection.get(), driver.error());
+  const std::string language((*driver)->language);
+  Context& opened = contexts_.add(contexts_.new_name(language), language);
+  opened.is_opened = true;
+  opened.directory = std::move(request.directory);
+  // What asks for the context alone is answered once its interpreter is there, or can't be.
+  ask_context(protocol::InspectRequest{.language = language, .context = opened.name},
+              std::move(client));
+}
+
 template <class Asked>
 void Session::ask_context(Asked request, Asker client) {
   const auto context = context_for(request.context, request.language);
   const int connection = client.connection.get();
   if (!context) return refuse(connection, context.error());
+  if ((*context)->closes)
+    return refuse(connection, no_context((*context)->name, directory_.name()));
   if ((*context)->open >= kMostOpen) return refuse(connection, too_busy(**context));
   if ((*context)->ends)
     return (void)(*context)->pending_cells.emplace_back(std::move(request), std::move(client));
@@ -76,7 +90,8 @@ void Session::ask_context(Asked request, Asker client) {
     held_->resume();
     if (const Status begun = start_context(**context); !begun) {
       refuse(connection, begun.error());
-      if (!(*context)->was_lost) contexts_.forget((*context)->name);
+      // One that was opened is remembered once it has lived.
+      if (!(*context)->was_lost && (*context)->since == 0) contexts_.forget((*context)->name);
       return rest_between_calls();
     }
   }
@@ -110,6 +125,7 @@ Status Session::start_context(Context& context) {
                              .name = {directory_.name(), id_, call.number},
                              .context = {.name = context.name,
                                          .language = context.language,
+                                         .directory = context.directory,
                                          .was_lost = context.was_lost,
                                          .lost_because = context.lost_because}},
                             work_as_context);
@@ -171,10 +187,16 @@ void Session::context_ended(const Call& call) {
   found->open = 0;
   found->was_lost = found->is_ready && !found->ends;
   found->lost_because = lossy_utf8(call.record);
-  const bool forgets = !found->was_lost;
-  if (forgets) contexts_.forget(name);
+  const bool closes = found->closes;
+  const bool restarts = found->is_opened && found->is_ready && found->ends && !closes;
+  if (restarts)
+    restart_opened(*found);
+  else if (!found->was_lost)
+    contexts_.forget(name);
   contexts_.forget_old();
-  for (auto& [request, client] : pending_cells) handle(std::move(request), std::move(client));
+  for (auto& [request, client] : pending_cells)
+    closes ? refuse(client.connection.get(), no_context(name, directory_.name()))
+           : handle(std::move(request), std::move(client));
 }
 
 /// The one of this name; null: the client has been told that there is none.
@@ -207,13 +229,32 @@ void Session::answer(const protocol::InterruptRequest& request, UniqueFd connect
 void Session::answer(const protocol::RestartRequest& request, UniqueFd connection) {
   Context* const context = named_context(request.context, connection.get());
   if (context == nullptr) return;
-  if (context->call == 0) {
-    contexts_.forget(context->name);
-    return (void)protocol::send(connection.get(), protocol::DoneAnswer{});
-  }
-  context->ends = true;
-  context->enders.push_back(std::move(connection));
-  tell_context(*context, Note::What::end);
+  if (context->call != 0) return end_context(*context, std::move(connection));
+  context->is_opened ? restart_opened(*context) : contexts_.forget(context->name);
+  (void)protocol::send(connection.get(), protocol::DoneAnswer{});
+}
+
+void Session::answer(const protocol::CloseContextRequest& request, UniqueFd connection) {
+  Context* const context = named_context(request.context, connection.get());
+  if (context == nullptr) return;
+  context->closes = true;
+  if (context->call != 0) return end_context(*context, std::move(connection));
+  contexts_.forget(context->name);
+  (void)protocol::send(connection.get(), protocol::DoneAnswer{});
+}
+
+void Session::end_context(Context& context, UniqueFd connection) {
+  context.ends = true;
+  context.enders.push_back(std::move(connection));
+  tell_context(context, Note::What::end);
+}
+
+/// Whoever opened it expects it to be there. Where it can't be started now, its next cell tries.
+void Session::restart_opened(Context& context) {
+  context.ends = context.was_lost = false;
+  if (stops_) return;
+  held_->resume();
+  (void)start_context(context);
 }
 
 }  // namespace sbx::session

@@ -18,7 +18,7 @@ class Completion(SessionTest):
         self.assertEqual(self.offered("session", "stop", name, ""), ("", set()), "it is typed already")
         self.sbx_session("eval", name, "-c", "open('made by a cell', 'w'); open('hostile\\n\\x1b[2J', 'w')")
         self.sbx_session("eval", name, "--lang", "bash", "--context", "tools", "-c", "true")
-        for words in (["interrupt", name], ["restart", name], ["eval", name, "--context"]):
+        for words in (["interrupt", name], ["restart", name], ["close", name], ["eval", name, "--context"]):
             self.assertEqual(self.offered("session", *words, ""), ("", {"python", "tools"}), words)
         self.assertEqual(self.offered("session", "restart", name, "to"), ("", {"tools"}))
         ended = self.sbx_session("exec", "--detach", name, "--", "true").out.strip()
@@ -29,6 +29,7 @@ class Completion(SessionTest):
         self.assertEqual(self.offered("session", "wait", name, ""), ("", {running}))
         self.assertEqual(self.offered("session", "logs", name, ""), ("", {running, ended}))
         self.assertEqual(self.offered("session", "send", name, ""), ("", {running}))
+        self.assertEqual(self.offered("session", "context", name, "--lang", "")[1], {"python", "javascript", "r", "bash"})
         self.assertEqual(self.offered("session", "exec", "--stdin", ""), ("files", {"inherit", "null", "open"}))
         self.assertEqual(self.offered("run", "--stdin", ""), ("files", {"inherit", "null"}))
         self.assertEqual(self.offered("session", "kill", name, running, "ST"), ("", {"STOP"}))

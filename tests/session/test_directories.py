@@ -1,7 +1,9 @@
 """Working directories of calls and cells, and what else is one cell's own: `--cwd` and `--env`."""
 
+import json
 import os
 import shutil
+import subprocess
 
 import sessiontest
 from sessiontest import SessionTest
@@ -101,6 +103,95 @@ class Calls(DirectoryTest):
         answer = self.run_sbx("__complete", "session", "exec", "work", "--cwd", "a")
         self.assertEqual(answer.out.splitlines(), ["nospace", "a/\t"], answer)
         self.assertEqual(self.run_sbx("__complete", "session", "exec", "work", "--cwd", "a/").out.splitlines(), ["nospace", "a/b/\t"])
+
+
+class Contexts(DirectoryTest):
+    """Interpreters that are opened in a directory, and closed."""
+
+    def open(self, *options):
+        answer = self.sbx_session("context", "work", "--json", *options)
+        self.assertEqual(answer.status, 0, answer)
+        self.fits("sbx.session.1", answer.json)
+        return answer.json["context"]
+
+    def cell(self, context, code, status=0):
+        answer = self.sbx_session("eval", "work", "--context", context, "-c", code)
+        self.assertEqual(answer.status, status, answer)
+        return answer.out
+
+    def contexts(self):
+        return {each["context"]: each for each in self.sbx_session("contexts", "--json", "work").json["contexts"]}
+
+    def test_each_has_a_name_and_a_directory_of_its_own(self):
+        self.begin()
+        for language, (program, where, moves, _) in LANGUAGES.items():
+            if shutil.which(program) is None:
+                continue
+            with self.subTest(language=language):
+                first, second = self.open("--lang", language, "--cwd", "a/b"), self.open("--lang", language)
+                self.assertNotEqual(first, second)
+                self.assertEqual([self.cell(each, where) for each in (first, second)], [f"{self.work}/a/b\n", f"{self.work}\n"])
+                listed = self.contexts()
+                self.assertEqual([(listed[each]["language"], listed[each]["directory"], listed[each]["state"]) for each in (first, second)],
+                                 [(language, "a/b", "idle"), (language, "", "idle")])
+                self.cell(first, moves)
+                self.assertEqual(self.cell(first, where), "/\n")
+                self.assertEqual(self.sbx_session("restart", "work", first).status, 0)
+                self.assertEqual(self.cell(first, where), f"{self.work}/a/b\n")  # of the same language, without its being named
+                for each in (first, second):
+                    closed = self.sbx_session("close", "--json", "work", each)
+                    self.assertEqual((closed.status, closed.json["closed"]), (0, each), closed)
+                    self.fits("sbx.session.1", closed.json)
+                self.assertEqual(self.contexts(), {})
+
+    def test_one_that_was_lost_begins_again_in_its_directory(self):
+        self.begin()
+        context = self.open("--cwd", "a")
+        self.cell(context, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", status=137)
+        sessiontest.wait_until(lambda: self.contexts()[context]["state"] == "lost", "it is lost")
+        self.assertEqual(self.cell(context, LANGUAGES["python"][1]), f"{self.work}/a\n")
+
+    def test_what_can_not_be_opened_leaves_no_context(self):
+        self.begin()
+        for directory, kind in {**KINDS, "loop": "not-permitted", "proc": "not-permitted", "/proc/1/root": "not-permitted"}.items():
+            with self.subTest(directory=directory):
+                answer = self.sbx_session("context", "work", "--json", "--cwd", directory)
+                error = answer.json["error"]
+                self.assertEqual((answer.status, error["code"], error["kind"], error["side"]), (2, "bad-directory", kind, "sandbox"), answer)
+                self.fits("sbx.error.1", answer.json)
+        for words, code in ((("context", "work", "--lang", "fortran"), None), (("context", "work", "x"), "usage"), (("context", "nosuch"), "no-such-session"),
+                            (("close", "work"), "usage"), (("close", "work", "nosuch"), "no-such-context"), (("close", "work", "a", "b"), "usage")):
+            with self.subTest(words=words):
+                answer = self.sbx_session(*words, "--json")
+                self.assertGreater(answer.status, 0, answer)
+                self.assertIn(code, (None, answer.json["error"]["code"]))
+        self.assertEqual(self.contexts(), {})
+
+    def test_as_many_as_the_policy_allows_and_one_more_after_an_end(self):
+        self.start_session("--set", "session.contexts=2")
+        names = [self.open(), self.open()]
+        answer = self.sbx_session("context", "work", "--json")
+        self.assertEqual((answer.status, answer.json["error"]["code"], set(self.contexts())), (2, "too-many-contexts", set(names)), answer)
+        self.assertEqual(self.sbx_session("close", "work", names[0]).status, 0)
+        self.assertNotIn(self.open(), names)
+
+    def test_closing_ends_what_runs_and_refuses_what_waits(self):
+        self.begin()
+        context = self.open()
+        code = "open('begun', 'w').close(); import time; time.sleep(1000)"
+        cell = sessiontest.sbxtest.start([sessiontest.sbxtest.SBX, "session", "eval", "work", "--context", context, "--json", "-c", code], env=self.environment(), cwd=self.work,
+                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        sessiontest.wait_until(lambda: "begun" in self.exec_ok("--", "ls").out, "the cell runs")
+        self.assertEqual(self.sbx_session("close", "work", context).status, 0)
+        out, _ = cell.communicate(timeout=sessiontest.HANG)
+        self.assertEqual((json.loads(out)["outcome"]["status"], self.contexts()), ("cancelled", {}), out)
+
+    def test_another_one_of_its_name_is_not_made_by_restarts(self):
+        """The twin: what a cell has made of itself is forgotten with its end."""
+        self.begin()
+        self.cell("mine", "1")
+        self.assertEqual(self.sbx_session("restart", "work", "mine").status, 0)
+        self.assertEqual(self.contexts(), {})
 
 
 class Cells(DirectoryTest):

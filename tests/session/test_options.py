@@ -219,7 +219,7 @@ class Answers(SessionTest):
         answers = {"show": facts, "exec": begun}
         number = str(begun["call"])
         sessiontest.wait_until(lambda: self.answer("logs", "work", number, "--json")["stderr_bytes"] == 1, "it has written")
-        for words in (["show"], ["stats"], ["extend", "5m"], ["calls"], ["contexts"], ["logs", number], ["kill", number], ["interrupt"], ["restart"],
+        for words in (["show"], ["stats"], ["extend", "5m"], ["calls"], ["context", "--cwd", f"{name}.d"], ["contexts"], ["close", "python-1"], ["logs", number], ["kill", number], ["interrupt"], ["restart"],
                       ["put", self.tmp / name], ["ls"], ["ls", f"{name}.d"], ["get", name, f"/tmp/{name}.fifo", "--out", self.tmp / "out"], ["changes"], ["diff"],
                       ["diff", "--patch"], ["keep", "set"], ["apply", "--yes"]):
             at = len(words) - 2 if "--out" in words else 2 if words[0] == "diff" else len(words)

@@ -176,6 +176,8 @@ class Packets(SessionTest):
         for question, code in (("context", ""), ("completeness", "if True:"), ("completion", "import os; os.pat")):
             self.ask(tap, {"op": "inspect", "language": "python", "context": "", "question": question, "code": code})
         self.ask(tap, {"op": "policy"})
+        self.say("close", self.say("context", "--lang", "bash", "--cwd", "/tmp").out.strip())
+        self.say("context", "--cwd", "nowhere", status=2)
         self.say("restart")
         with open("/dev/null", "r+b") as null:
             code = {"op": "eval", "id": "c_1", "language": "python", "context": "", "code": "import time; time.sleep(100)", "overrides": [], "capture": False,

@@ -189,8 +189,10 @@ class Completer {
       if (!operands_.empty()) offer(directories(operands_[0], begun_));
       also_ = "nospace";
     } else if (names == "--lang") {
-      offer(std::string_view(command_->name) == "session eval" ? languages_of_contexts()
-                                                               : languages());
+      offer(std::string_view(command_->name) == "session eval" ||
+                    std::string_view(command_->name) == "session context"
+                ? languages_of_contexts()
+                : languages());
     } else if (names == "--context") {
       if (!operands_.empty()) offer(contexts(operands_[0]));
     } else if (value == "inherit|null|FILE" || value == kStdinOfCall) {
@@ -254,7 +256,7 @@ class Completer {
     }
     const std::string& session = operands_[0];
     const bool second = operands_.size() == 1;
-    if (name == "interrupt" || name == "restart") {
+    if (name == "interrupt" || name == "restart" || name == "close") {
       if (second) offer(contexts(session));
     } else if (name == "kill" && !second) {
       if (operands_.size() == 2) offer(policy::split(kSignals, ' '));
