@@ -87,10 +87,11 @@ struct SessionFacts {
   std::vector<std::string> policy_files;
   std::vector<std::string> notes;
   std::vector<WeakerFacts> degraded;
+  std::vector<std::string> published;  ///< ADDRESS:PORT:INSIDE, of network.publish
 };
 SBX_FIELDS(SessionFacts, name, id, pid, sbx, policy, started, calls_running, contexts, directory,
            started_in, workspace, follows_caller, limits, expires, idle_ms, outputs, policy_files,
-           notes, degraded)
+           notes, degraded, published)
 SBX_EXACT(SessionFacts, directory, started_in)
 
 /// What `sbx session list` prints.

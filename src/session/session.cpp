@@ -154,6 +154,7 @@ protocol::SessionFacts Session::info() const {
     if (!each.instead.empty()) weaker.instead = each.instead;
     facts.degraded.push_back(std::move(weaker));
   }
+  for (const auto& each : policy.network.publish) facts.published.push_back(each.value);
   return facts;
 }
 
