@@ -9,6 +9,8 @@ inline constexpr const char* kTmp = "tmp";
 inline constexpr const char* kShm = "shm";
 inline constexpr const char* kHome = "home";
 inline constexpr const char* kWorkspace = "work";  ///< of an empty workspace
+/// Of filesystem.private: with a number after it. Made when it is mounted.
+inline constexpr const char* kOwn = "own";
 
 /// Holds a directory for each overlay and copy. Its name is the mount's `disk_place`, a decimal
 /// number.

@@ -52,6 +52,7 @@ Places::Places(const policy::Policy& policy, const plan::Plan& plan, const host:
       host_(host),
       typed_(typed),
       reader_(reader),
+      home_inside_(plan::home_of(policy.environment)),
       hidden_(plan::resolve_deny(policy.filesystem.deny, host), host.files.get()) {
   if (host.home.empty()) return;
   homes_.push_back(host.home);
@@ -64,8 +65,8 @@ std::string Places::inside(std::string_view name) const {
 
 std::string Places::outside(std::string_view name) const {
   const std::string path = inside(name);
-  if (!host_.home.empty() && plan::is_within(path, plan::kHome) && path != plan::kHome)
-    return plan::normal(host_.home + std::string(plan::below(path, plan::kHome)));
+  if (!host_.home.empty() && plan::is_within(path, home_inside_) && path != home_inside_)
+    return plan::normal(host_.home + std::string(plan::below(path, home_inside_)));
   return plan::normal(plan::joined(host_.working_directory, name));
 }
 

@@ -68,6 +68,7 @@ class Places {
   const host::Host& host_;
   const std::vector<std::string>& typed_;
   Reader reader_;
+  std::string home_inside_;
   plan::DenyRules hidden_;
   std::vector<std::string> homes_;  ///< the caller's, as named and without links
 };

@@ -29,10 +29,13 @@ std::string path_of(const std::vector<std::string>& bin_directories) {
 std::vector<std::string> decide_environment(const policy::Environment& policy,
                                             const host::Host& host, const RunRequest& request,
                                             const std::vector<std::string>& bin_directories) {
-  std::map<std::string, std::string> variables = {
-      {"HOME", kHome},     {"TMPDIR", "/tmp"},     {"PATH", path_of(bin_directories)},
-      {"USER", "sandbox"}, {"LOGNAME", "sandbox"}, {"SHELL", "/bin/sh"},
-      {"LANG", "C.UTF-8"}};
+  std::map<std::string, std::string> variables = {{"HOME", home_of(policy)},
+                                                  {"TMPDIR", "/tmp"},
+                                                  {"PATH", path_of(bin_directories)},
+                                                  {"USER", policy.user.value},
+                                                  {"LOGNAME", policy.user.value},
+                                                  {"SHELL", "/bin/sh"},
+                                                  {"LANG", "C.UTF-8"}};
   const auto pass = [&](const std::string& name) {
     const auto found = host.environment.find(name);
     if (found != host.environment.end()) variables[name] = found->second;

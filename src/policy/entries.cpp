@@ -32,6 +32,23 @@ Checked<void> check_variable(std::string_view text) {
                                                   : "values go to environment.set");
 }
 
+Checked<void> check_user(std::string_view text) {
+  constexpr std::size_t kLongest = 32;  // useradd(8)
+  const auto begins = [](char c) { return is_lower(c) || c == '_'; };
+  const bool right =
+      begins(text[0]) && text.size() <= kLongest && text != "root" && text != "nobody" &&
+      std::ranges::all_of(text, [&](char c) { return begins(c) || is_digit(c) || c == '-'; });
+  if (right) return {};
+  return problem("bad-user", quoted(text) + " can't be the name of the user inside",
+                 "at most 32 lower-case letters, digits, - and _, beginning with a letter; not "
+                 "root or nobody, which are others");
+}
+
+Checked<std::string> check_inside(std::string_view text) {
+  if (text[0] == '/') return normal_path(text);
+  return problem("bad-path", quoted(text) + " is not an absolute path", "as \"/data\"");
+}
+
 Checked<void> check_call(std::string_view text) {
   const bool group = text[0] == '@';
   const std::string_view name = text.substr(group ? 1 : 0);
@@ -164,6 +181,8 @@ Checked<std::string> check_entry(Entry entry, std::string_view text, const PathB
       return as_written(check_command(text));
     case Entry::variable:
       return as_written(check_variable(text));
+    case Entry::user:
+      return as_written(check_user(text));
     case Entry::call:
       return as_written(check_call(text));
     case Entry::destination:
@@ -174,6 +193,8 @@ Checked<std::string> check_entry(Entry entry, std::string_view text, const PathB
       return as_written(check_collected(text));
     case Entry::path:
       return absolute_path(text, base);
+    case Entry::inside:
+      return check_inside(text);
     case Entry::system: {
       if (text == "host") return std::string(text);
       auto path = absolute_path(text, base);

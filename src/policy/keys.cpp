@@ -44,14 +44,16 @@ constexpr auto kKeys = std::to_array<Key>({
   {"filesystem.scan", Type::count, Order::smaller, SBX_AT(filesystem.scan), "200000", "1..100000000", "entries looked at for denied names, hard links and foreign groups"},
   {"filesystem.landlock", Type::boolean, Order::larger, SBX_AT(filesystem.landlock), "true", "", "a second wall around files; false leaves its scopes only, and each open is 0.3 µs cheaper"},
   {"filesystem.seed", Type::texts, Order::subset, SBX_AT(filesystem.seed), "", "", "files copied into the new home, never brought back; of git's settings only the identity", Entry::path},
+  {"filesystem.private", Type::texts, Order::subset, SBX_AT(filesystem.private_), "", "", "directories inside, absolute, that are empty at the beginning, can be written and are gone at the end, beside home and /tmp", Entry::inside},
 
-  {"filesystem.workspace.source", Type::text, Order::fixed, SBX_AT(filesystem.workspace.source), ".", "", "the directory that is worked in, at the same path as on the host; relative to the working directory", Entry::source},
+  {"filesystem.workspace.source", Type::text, Order::fixed, SBX_AT(filesystem.workspace.source), ".", "", "the directory that is worked in, at the same path as on the host; relative to the working directory; where it is empty, also the home inside", Entry::source},
   {"filesystem.workspace.mode", Type::word, Order::smaller, SBX_AT(filesystem.workspace.mode), "empty", "empty|read-only|overlay|read-write", "what the program sees of it: nothing, the files, a copy-on-write view, or the live directory"},
   {"filesystem.outputs.collect", Type::texts, Order::subset, SBX_AT(filesystem.outputs.collect), "", "", "patterns below the workspace that --out may bring out", Entry::collected},
   {"filesystem.outputs.max_bytes", Type::size, Order::smaller, SBX_AT(filesystem.outputs.max_bytes), "256M", "0B..1024T", "most bytes that are brought out", Entry::any},
   {"filesystem.outputs.max_files", Type::count, Order::smaller, SBX_AT(filesystem.outputs.max_files), "1000", "0..100000000", "most files that are brought out", Entry::any},
   {"filesystem.outputs.max_depth", Type::count, Order::smaller, SBX_AT(filesystem.outputs.max_depth), "16", "1..1000", "deepest directory that is brought out", Entry::any},
 
+  {"environment.user", Type::text, Order::fixed, SBX_AT(environment.user), "sandbox", "", "the name of the user inside, whose home is /home/NAME", Entry::user},
   {"environment.pass", Type::texts, Order::subset, SBX_AT(environment.pass), "", "", "variables taken by name from the caller; nothing else is inherited", Entry::variable},
   {"environment.set", Type::text_table, Order::fixed, SBX_AT(environment.set), "", "", "variables and their values", Entry::variable},
 
@@ -255,12 +257,16 @@ std::string_view example_of(Entry entry) {
       return "[\"python3\"]";
     case Entry::variable:
       return "[\"LANG\"]";
+    case Entry::user:
+      return "[\"user\"]";
     case Entry::call:
       return "[\"ptrace\"]";
     case Entry::destination:
       return "[\"api.example.com:443\"]";
     case Entry::publication:
       return "[\"127.0.0.1:8080:80\"]";
+    case Entry::inside:
+      return "[\"/data\"]";
     case Entry::path:
     case Entry::system:
     case Entry::source:

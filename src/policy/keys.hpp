@@ -37,10 +37,12 @@ enum class Entry : std::uint8_t {
   any,
   command,      ///< what may be typed as the top-level command
   variable,     ///< the name of an environment variable
+  user,         ///< the name of the user inside
   call,         ///< a system call or @group
   destination,  ///< policy/network_rules
   publication,  ///< [ADDRESS:]HOST_PORT:PORT
   path,         ///< resolved to an absolute path
+  inside,       ///< an absolute path of the sandbox's own view
   system,       ///< "host" or a path
   source,       ///< of the workspace: relative ones are kept, they are plan's to resolve
   hidden,       ///< a path or a pattern beginning with "**/"

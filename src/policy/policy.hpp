@@ -85,10 +85,12 @@ struct Filesystem {
   Sourced<std::uint64_t> scan;
   Sourced<bool> landlock;
   SourcedList<std::string> seed;
+  SourcedList<std::string> private_;  ///< absolute directories inside
   Workspace workspace;
   Outputs outputs;
 };
 struct Environment {
+  Sourced<std::string> user;
   SourcedList<std::string> pass;
   std::map<std::string, Sourced<std::string>> set;
 };

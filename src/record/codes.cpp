@@ -135,6 +135,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "write it without the dot: py = [\"python3\"]"},
     {"bad-path", CodeOf::policy, "a path is empty, relative where it can't be, or uses ~user or $",
      "write it absolute, or relative to the policy's directory, or with ~"},
+    {"bad-user", CodeOf::policy, "environment.user is not a name that the user inside can have",
+     "lower-case letters, digits, - and _, beginning with a letter"},
     {"bad-pattern", CodeOf::policy, "a pattern has a form that sbx does not match",
      "\"**/NAME\", an absolute path or one with ~"},
     {"bad-publication", CodeOf::policy, "a published port is not [ADDRESS:]HOST_PORT:PORT",

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "base/private_disk.hpp"
 #include "spawn/child_builder.hpp"
 
 namespace sbx::child {
@@ -54,7 +55,15 @@ void add_device(Builder& builder, const Step& step) {
   place(builder, tree, step.target, false);
 }
 
+/// One of filesystem.private, which few policies have.
+bool is_own(const char* directory) {
+  for (const char* each = private_disk::kOwn; *each != '\0'; ++each, ++directory)
+    if (*each != *directory) return false;
+  return true;
+}
+
 void add_scratch(Builder& builder, const Step& step) {
+  if (is_own(step.source)) builder.must(::mkdirat(builder.program.scratch, step.source, 0755));
   const int part = static_cast<int>(builder.must(open_beneath(
       builder.program.scratch, step.source, O_PATH | O_DIRECTORY, RESOLVE_BENEATH | kNoLinks)));
   const int tree = static_cast<int>(builder.must(call(SYS_open_tree, part, "", kCloneTree)));

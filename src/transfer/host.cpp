@@ -108,7 +108,7 @@ const char* cure_of_put(const Frame& fault) {
       return "; limits.file_size bounds each file: sbx session start --set "
              "'limits.file_size=\"4G\"'";
     case EROFS:
-      return "; a session writes in its working directory, /tmp, /home/sandbox and /dev/shm, and "
+      return "; a session writes in its working directory, /tmp, its home and /dev/shm, and "
              "where --write says";
     default:
       return "";

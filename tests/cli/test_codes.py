@@ -45,6 +45,7 @@ class CommandLine(Codes):
         self.refuses("unexpected-value", "--json=yes", "true")
         self.refuses("bad-value", "--timeout", "5", "true")
         self.refuses("bad-variable", "--set", 'environment.set={ "1A" = "b" }', "true")
+        self.refuses("bad-user", "--set", 'environment.user="root"', "true")
         self.refuses("bad-descriptor", "--env-fd", "9", "true")
         self.refuses("too-large", "--env-file", self.write("large", "x" * (3 << 20)), "true")
         self.refuses("no-such-file", "--env-file", "nowhere", "true")

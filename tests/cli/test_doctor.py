@@ -8,7 +8,7 @@ import subprocess
 import sbxtest
 from sbxtest import IS_ROOT, SBX, SbxTest, mounts
 
-BUILTINS = ["default", "strict", "data-analysis", "python", "node", "shell", "agent", "ci-untrusted", "offline-build", "web-fetch"]
+BUILTINS = ["default", "strict", "data-analysis", "python", "node", "shell", "agent", "ci-untrusted", "offline-build", "web-fetch", "e2b"]
 
 # A shell in its own user namespace disables something there, then executes sbx.
 NO_NAMESPACES = "echo 0 > /proc/sys/user/max_user_namespaces"

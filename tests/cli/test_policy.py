@@ -14,7 +14,7 @@ try:
 except ImportError:
     jsonschema = None
 
-BUILTINS = ["default", "strict", "data-analysis", "python", "node", "shell", "agent", "ci-untrusted", "offline-build", "web-fetch"]
+BUILTINS = ["default", "strict", "data-analysis", "python", "node", "shell", "agent", "ci-untrusted", "offline-build", "web-fetch", "e2b"]
 
 # A policy and the expected code of its first mistake. "{tmp}" is the directory of the file.
 MISTAKES = {

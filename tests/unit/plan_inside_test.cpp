@@ -89,6 +89,23 @@ TEST_F(PlanTest, TheEnvironmentIsTheSameForEveryCaller) {
                           "USER=sandbox"));
 }
 
+TEST_F(PlanTest, TheUserHasTheNameOfThePolicyAndItsHome) {
+  policy = policy_with({{"environment.user", R"("user")"}});
+  const Plan decided = plan();
+  EXPECT_EQ(variable(decided, "HOME"), "/home/user");
+  EXPECT_EQ(variable(decided, "USER"), "user");
+  EXPECT_TRUE(std::ranges::any_of(decided.mounts,
+                                  [](const Mount& step) { return step.target == "/home/user"; }));
+}
+
+TEST_F(PlanTest, DirectoriesOfTheRunsOwnAreScratch) {
+  policy = policy_with({{"filesystem.private", R"(["/data"])"}});
+  const Plan decided = plan();
+  EXPECT_TRUE(std::ranges::any_of(decided.mounts, [](const Mount& step) {
+    return step.target == "/data" && step.kind() == MountKind::scratch && !step.read_only();
+  }));
+}
+
 TEST_F(PlanTest, VariablesArePassedByNameAndTheRequestWins) {
   canned.host.environment = {{"TZ", "UTC"}, {"A", "caller"}, {"LANG", "de_DE"}};
   policy = policy_with({{"environment.pass", R"(["TZ", "LANG", "MISSING"])"},

@@ -17,11 +17,11 @@ Policy builtin(const std::string& name) {
   return policy ? std::move(*policy) : Policy{};
 }
 
-TEST(PolicyBuiltins, AreTheTen) {
+TEST(PolicyBuiltins, AreTheEleven) {
   std::vector<std::string_view> names;
   for (const Builtin& one : builtins()) names.push_back(one.name);
   EXPECT_THAT(names, ElementsAre("default", "strict", "data-analysis", "python", "node", "shell",
-                                 "agent", "ci-untrusted", "offline-build", "web-fetch"));
+                                 "agent", "ci-untrusted", "offline-build", "web-fetch", "e2b"));
 }
 
 TEST(PolicyBuiltins, EachLoadsUnderItsNameWithADescription) {

@@ -14,11 +14,6 @@ namespace {
 
 // All zeros would be invalid, machine-id(5). The same everywhere, so that it identifies no machine.
 constexpr const char* kMachineId = "5b785b785b785b785b785b785b785b78\n";
-constexpr const char* kPasswd =
-    "root:x:0:0:root:/:/usr/sbin/nologin\n"
-    "sandbox:x:1000:1000:sandbox:/home/sandbox:/bin/sh\n"
-    "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
-constexpr const char* kGroup = "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n";
 constexpr const char* kHosts = "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n";
 // One short attempt: a listener on the sandbox's loopback answers at once, and without one the
 // refusal is immediate.
@@ -131,6 +126,15 @@ void add_item(const host::Files& files, const std::string& root, const std::stri
   }
 }
 
+std::string passwd_of(const std::string& user) {
+  return "root:x:0:0:root:/:/usr/sbin/nologin\n" + user + ":x:1000:1000:" + user + ":/home/" +
+         user + ":/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
+}
+
+std::string group_of(const std::string& user) {
+  return "root:x:0:\n" + user + ":x:1000:\nnogroup:x:65534:\n";
+}
+
 /// For each first byte, a bit mask of the patterns that a name with that byte may match.
 constexpr auto kByFirst = [] {
   std::array<std::uint64_t, 256> patterns{};
@@ -187,12 +191,12 @@ std::string host_lookup(std::string_view services) {
 }  // namespace
 
 std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_root,
-                             policy::NetworkMode network) {
+                             policy::NetworkMode network, const std::string& user) {
   const host::Files& files = *host.files;
   std::vector<Mount> steps;
   steps.push_back(directory_step("/etc"));
-  steps.push_back(file_step(kPasswd, "/etc/passwd"));
-  steps.push_back(file_step(kGroup, "/etc/group"));
+  steps.push_back(file_step(passwd_of(user), "/etc/passwd"));
+  steps.push_back(file_step(group_of(user), "/etc/group"));
   steps.push_back(file_step("sandbox\n", "/etc/hostname"));
   steps.push_back(file_step(kMachineId, "/etc/machine-id", 0444));
   std::string lookup = kHostLookup;

@@ -110,7 +110,7 @@ std::string cure_of_unreadable(const host::Host& host, const std::string& path,
 
 Result<std::optional<Grant>> resolve_grant(const host::Host& host,
                                            const policy::Sourced<policy::PathGrant>& grant,
-                                           GrantKind kind) {
+                                           GrantKind kind, const std::string& home) {
   const std::string& written = grant.value.source;
   auto source = host.files->canonical(written);
   if (!source) {
@@ -134,10 +134,9 @@ Result<std::optional<Grant>> resolve_grant(const host::Host& host,
       return refuse("forbidden-grant", "'" + path + "' is never granted", grant.origin,
                     "grant the directories that the program needs; /dev, /proc and /tmp of its own "
                     "are there");
-  if (is_within(kHome, resolved.target) && resolved.target != kHome)
+  if (is_within(home, resolved.target) && resolved.target != home)
     return refuse("forbidden-grant",
-                  "'" + resolved.target + "' would cover the home of the sandbox, '" +
-                      std::string(kHome) + "'",
+                  "'" + resolved.target + "' would cover the home of the sandbox, '" + home + "'",
                   grant.origin, "grant directories below it, or give it another target");
   resolved.facts = SBX_TRY(host.files->look(resolved.source));
   SBX_TRY(check_kind(resolved, written));

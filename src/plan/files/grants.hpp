@@ -25,10 +25,11 @@ struct Grant {
   bool special = false;        ///< live: FIFOs and sockets are allowed in it
 };
 
-/// Empty for an optional path that is missing. Errors: policy "missing-grant", "forbidden-grant",
-/// "not-grantable", "unreadable-grant".
+/// `home`: inside. Empty for an optional path that is missing. Errors: policy "missing-grant",
+/// "forbidden-grant", "not-grantable", "unreadable-grant".
 [[nodiscard]] Result<std::optional<Grant>> resolve_grant(
-    const host::Host& host, const policy::Sourced<policy::PathGrant>& grant, GrantKind kind);
+    const host::Host& host, const policy::Sourced<policy::PathGrant>& grant, GrantKind kind,
+    const std::string& home);
 
 /// A socket of the host that the program may connect to. Errors: policy, as above and
 /// "not-a-socket".

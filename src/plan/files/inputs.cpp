@@ -16,7 +16,7 @@ namespace {
 constexpr mode_t kOwnersAccess = 0600;  // the program may change its copy
 
 // Private to every run, and never granted.
-constexpr std::array<std::string_view, 4> kPrivate = {kHome, "/tmp", "/var/tmp", "/dev/shm"};
+constexpr std::array<std::string_view, 3> kPrivate = {"/tmp", "/var/tmp", "/dev/shm"};
 
 Origin typed() {
   return {.file = "--in", .layer = Layer::command_line};
@@ -48,9 +48,10 @@ Result<std::string> source_path(const host::Host& host, const std::string& writt
 }
 
 /// Absolute, inside. A trailing slash means: into that directory.
-std::string target_path(const Input& input, const std::string& working_directory) {
+std::string target_path(const Input& input, const std::string& working_directory,
+                        const std::string& home) {
   std::string target = input.target;
-  if (target == "~" || target.starts_with("~/")) target.replace(0, 1, kHome);
+  if (target == "~" || target.starts_with("~/")) target.replace(0, 1, home);
   const std::string_view last = base_name(target);
   const bool into = last.empty() || last == "." || last == ".." || input.target == "~";
   target = joined(working_directory, target);
@@ -81,7 +82,8 @@ class Inputs {
         return denied_grant("copy '" + input.source + "' in", *rule, typed());
     const host::FileFacts facts = SBX_TRY(host_.files->look(*real));
     SBX_TRY(check_source(input, *real, facts));
-    const std::string target = places_.view.settled(target_path(input, places_.working_directory));
+    const std::string target = places_.view.settled(
+        target_path(input, places_.working_directory, home_of(policy_.environment)));
     SBX_TRY(check_target(input, target));
     auto content = host_.files->read_head(*real, kMostInputBytes - total_ + 1);
     if (!content)
@@ -169,9 +171,12 @@ class Inputs {
     return over->source.empty() ? Status() : check_free(what, *over, target);
   }
 
-  [[nodiscard]] static Status check_private(const std::string& what, const std::string& target) {
-    for (const std::string_view place : kPrivate)
-      if (is_within(target, place) && target != place) return {};
+  [[nodiscard]] Status check_private(const std::string& what, const std::string& target) const {
+    const auto is_below = [&](std::string_view place) {
+      return is_within(target, place) && target != place;
+    };
+    if (std::ranges::any_of(kPrivate, is_below) || is_below(home_of(policy_.environment)))
+      return {};
     return refuse_input(
         what, "the program can't write there",
         "choose a target in the working directory, /tmp or the home, or --read FILE:TARGET");

@@ -2,6 +2,7 @@
 
 #include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -104,15 +105,30 @@ std::vector<Mount> kernel_steps(bool interactive) {
   return steps;
 }
 
-std::vector<Mount> private_steps() {
+std::string home_of(const policy::Environment& environment) {
+  return "/home/" + environment.user.value;
+}
+
+std::vector<Mount> private_steps(const std::string& home) {
   std::vector<Mount> steps;
   steps.push_back(plain_step(mount::Scratch{private_disk::kTmp}, "/tmp"));
-  steps.push_back(plain_step(mount::Scratch{private_disk::kHome}, kHome));
+  steps.push_back(plain_step(mount::Scratch{private_disk::kHome}, home));
   steps.push_back(directory_step("/run"));
   steps.push_back(directory_step("/var"));
   steps.push_back(symlink_step("/tmp", "/var/tmp"));
   steps.push_back(symlink_step("/run", "/var/run"));
   return steps;
+}
+
+void join_home(std::vector<Mount>& view_steps, std::vector<Mount>& more) {
+  const auto home = std::ranges::find(view_steps, std::string(private_disk::kHome), &Mount::source);
+  const auto workspace = std::ranges::find_if(more, [&](const Mount& step) {
+    return step.kind() == MountKind::scratch && home != view_steps.end() &&
+           step.target == home->target;
+  });
+  if (workspace == more.end()) return;
+  *home = std::move(*workspace);
+  more.erase(workspace);
 }
 
 void make_room(std::vector<Mount>& view_steps, const std::vector<Mount>& more) {

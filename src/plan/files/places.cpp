@@ -69,6 +69,7 @@ class Placer {
  private:
   Status collect(const policy::SourcedList<policy::PathGrant>& grants, GrantKind kind);
   Status collect_all();
+  Status collect_private();
   Status collect_worktree(const Grant& workspace);
   Status insert(Grant grant);
   [[nodiscard]] bool is_superseded(const Grant& grant) const;
@@ -93,11 +94,13 @@ class Placer {
   std::vector<Shown> shown_;                       ///< directories, and mounts in them
   Places places_;
   std::optional<std::vector<host::MountPoint>> mounts_;  ///< read on first use
+  std::string workspace_;                                ///< inside
+  std::size_t own_ = 0;                                  ///< directories of filesystem.private
 };
 
 Status Placer::collect(const policy::SourcedList<policy::PathGrant>& grants, GrantKind kind) {
   for (const auto& each : grants) {
-    auto grant = SBX_TRY(resolve_grant(host_, each, kind));
+    auto grant = SBX_TRY(resolve_grant(host_, each, kind, home_of(policy_.environment)));
     if (!grant) {
       places_.explanations.push_back("'" + each.value.source + "' is optional and missing");
       continue;
@@ -234,7 +237,9 @@ Status Placer::note_medium(const Grant& grant) {
 }
 
 void Placer::add_empty(const Grant& grant) {
-  Mount step = plain_step(mount::Scratch{private_disk::kWorkspace}, grant.target);
+  std::string place = grant.target == workspace_ ? private_disk::kWorkspace
+                                                 : private_disk::kOwn + std::to_string(own_++);
+  Mount step = plain_step(mount::Scratch{std::move(place)}, grant.target);
   step.origin = grant.origin;
   places_.steps.push_back(std::move(step));
   view_.add({.source = {}, .target = grant.target, .writable = true});
@@ -279,6 +284,13 @@ void Placer::add_copies(const Grant& grant, const Below& below_it) {
 
 Status Placer::add(const Grant& grant) {
   if (grant.kind == GrantKind::empty) {
+    const Cover* over = view_.over(grant.target);
+    // Its mount point would be made on the host.
+    if (grant.target != workspace_ && over != nullptr && !over->source.empty())
+      return refuse("forbidden-grant",
+                    "'" + grant.target + "' can't be a directory of the run's own: it lies in '" +
+                        over->target + "', which is shown",
+                    grant.origin, "name another one, as \"/data\"");
     add_empty(grant);
     return {};
   }
@@ -357,6 +369,7 @@ bool Placer::is_superseded(const Grant& grant) const {
 Status Placer::collect_all() {
   SBX_TRY(collect(policy_.filesystem.read, GrantKind::read));
   SBX_TRY(collect(policy_.filesystem.write, GrantKind::live));
+  SBX_TRY(collect_private());
   for (const auto& each : policy_.filesystem.sockets) {
     Grant socket = SBX_TRY(resolve_socket(host_, each));
     if (const DenyRule* rule = hiding_rule(socket))
@@ -366,6 +379,32 @@ Status Placer::collect_all() {
   }
   // A deeper grant changes what a shallower one shows, so shallow ones come first.
   std::ranges::stable_sort(grants_, {}, [](const Grant& grant) { return depth_of(grant.target); });
+  return {};
+}
+
+Status Placer::collect_private() {
+  const std::string home = home_of(policy_.environment);
+  for (const auto& each : policy_.filesystem.private_) {
+    const std::string& path = each.value;
+    std::string target = view_.settled(path);
+    const std::string why =
+        is_forbidden(path) || is_system_directory(path) ? "a system directory"
+        : is_within(workspace_, path)                   ? "above or equal to the workspace"
+        : is_within(home, path)                         ? "above or equal to the home inside"
+        : is_within("/tmp", path) || is_within("/var/tmp", path) || is_within("/run", path)
+            ? "there already"
+            : "";
+    if (!why.empty())
+      return refuse("forbidden-grant",
+                    "'" + path + "' can't be a directory of the run's own: it is " + why,
+                    each.origin, "name another one, as \"/data\"");
+    if (granted_at_.contains(target)) continue;  // what is granted is shown
+    SBX_TRY(insert({.kind = GrantKind::empty,
+                    .source = {},
+                    .target = std::move(target),
+                    .facts = {},
+                    .origin = each.origin}));
+  }
   return {};
 }
 
@@ -386,9 +425,10 @@ Status Placer::collect_worktree(const Grant& workspace) {
 }
 
 Result<Places> Placer::place() {
-  WorkspaceChoice workspace =
-      SBX_TRY(choose_workspace(host_, policy_.filesystem.workspace, denials_));
+  WorkspaceChoice workspace = SBX_TRY(choose_workspace(host_, policy_.filesystem.workspace,
+                                                       home_of(policy_.environment), denials_));
   places_.working_directory = workspace.working_directory;
+  workspace_ = workspace.grant.target;
   if (!workspace.note.empty()) places_.notes.push_back(std::move(workspace.note));
   const bool below_empty = workspace.grant.kind == GrantKind::empty &&
                            places_.working_directory != workspace.grant.target;

@@ -1,6 +1,7 @@
 #include "plan/files/seed.hpp"
 
 #include <string>
+#include <utility>
 
 #include "plan/files/git_identity.hpp"
 #include "plan/files/inside.hpp"
@@ -16,7 +17,8 @@ constexpr std::uint64_t kSeedLimit = std::uint64_t{16} << 20;
 
 class Seeds {
  public:
-  Seeds(const host::Host& host, const DenyRules& denials) : host_(host), denials_(denials) {}
+  Seeds(const host::Host& host, std::string home, const DenyRules& denials)
+      : host_(host), home_(std::move(home)), denials_(denials) {}
 
   Status add(const policy::Sourced<std::string>& seed) {
     if (host_.home.empty() || !is_within(seed.value, host_.home) || seed.value == host_.home)
@@ -58,13 +60,14 @@ class Seeds {
     if (!content) return {};
     const std::string_view place = below(path, host_.home);
     if (is_git_settings(place)) *content = git_identity(*content);
-    Mount step = file_step(std::move(*content), kHome + std::string(place));
+    Mount step = file_step(std::move(*content), home_ + std::string(place));
     step.origin = origin;
     steps_.push_back(std::move(step));
     return {};
   }
 
   const host::Host& host_;
+  std::string home_;  ///< inside
   const DenyRules& denials_;
   std::vector<Mount> steps_;
   std::uint64_t total_ = 0;
@@ -74,7 +77,7 @@ class Seeds {
 
 Result<std::vector<Mount>> seed_steps(const policy::Policy& policy, const host::Host& host,
                                       const DenyRules& denials) {
-  Seeds seeds(host, denials);
+  Seeds seeds(host, home_of(policy.environment), denials);
   for (const auto& seed : policy.filesystem.seed) SBX_TRY(seeds.add(seed));
   return seeds.take();
 }

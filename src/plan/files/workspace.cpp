@@ -23,17 +23,9 @@ GrantKind kind_of(policy::WorkspaceMode mode) {
   return GrantKind::empty;
 }
 
-/// An empty directory in its place would hide files that programs need.
-bool is_needed(const std::string& directory) {
-  if (is_within(directory, "/usr/src")) return false;  // container images keep applications there
-  return is_within(directory, "/usr") || is_within(directory, "/bin") ||
-         is_within(directory, "/sbin") || is_within(directory, "/lib") ||
-         is_within(directory, "/lib64");
-}
-
 /// Why a directory can't be the workspace; empty if it can.
 std::string unfit(const host::Host& host, const std::string& directory,
-                  policy::WorkspaceMode mode) {
+                  const std::string& home_inside, policy::WorkspaceMode mode) {
   if (directory == "/") return "the root directory";
   if (directory == "/tmp") return "the shared temporary directory";
   if (!host.home.empty()) {
@@ -42,9 +34,9 @@ std::string unfit(const host::Host& host, const std::string& directory,
     if (directory == home) return "the home directory";
     if (is_within(home, directory)) return "above the home directory";
   }
-  if (is_within(kHome, directory)) return "where the sandbox has its home directory";
+  if (is_within(home_inside, directory)) return "where the sandbox has its home directory";
   if (is_forbidden(directory) || directory == "/etc" ||
-      (mode == policy::WorkspaceMode::empty && is_needed(directory)))
+      (mode == policy::WorkspaceMode::empty && is_system_directory(directory)))
     return "a system directory";
   return {};
 }
@@ -84,12 +76,12 @@ WorkspaceChoice fallback(const Origin& origin, std::string note) {
 /// The caller's working directory, which nobody named: if it is unfit, the run gets an empty
 /// workspace.
 WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspace& workspace,
-                                  const DenyRules& denials) {
+                                  const std::string& home, const DenyRules& denials) {
   const std::string& directory = host.working_directory;
   std::string reason;
   if (directory.empty() || !host.files->may_read(directory))
     reason = "it can't be read";
-  else if (const std::string why = unfit(host, directory, workspace.mode.value); !why.empty())
+  else if (const std::string why = unfit(host, directory, home, workspace.mode.value); !why.empty())
     reason = why;
   else if (const DenyRule* rule = denials.covers(directory))
     reason = "hidden by " + describe(*rule);
@@ -130,11 +122,28 @@ Status check_mode(const policy::Workspace& workspace, const std::string& directo
 
 }  // namespace
 
+bool is_system_directory(const std::string& directory) {
+  if (is_within(directory, "/usr/src")) return false;  // container images keep applications there
+  return directory == "/etc" || is_within(directory, "/usr") || is_within(directory, "/bin") ||
+         is_within(directory, "/sbin") || is_within(directory, "/lib") ||
+         is_within(directory, "/lib64");
+}
+
 Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::Workspace& workspace,
-                                         const DenyRules& denials) {
+                                         const std::string& home, const DenyRules& denials) {
   const Layer layer = workspace.source.origin.layer;
   if (workspace.source.value == "." && (layer == Layer::key_default || layer == Layer::builtin))
-    return default_workspace(host, workspace, denials);
+    return default_workspace(host, workspace, home, denials);
+
+  // Nothing of the host, whatever it has there.
+  if (workspace.mode.value == policy::WorkspaceMode::empty && workspace.source.value == home)
+    return WorkspaceChoice{.grant = {.kind = GrantKind::empty,
+                                     .source = {},
+                                     .target = home,
+                                     .facts = {},
+                                     .origin = workspace.source.origin},
+                           .working_directory = home,
+                           .note = {}};
 
   const auto refuse = [&](std::string code, std::string message, int errno_value = 0,
                           const std::string& cure = {}) {
@@ -154,7 +163,7 @@ Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::W
   const host::FileFacts facts = SBX_TRY(host.files->look(*directory));
   if (facts.type != host::FileType::directory)
     return refuse("unfit-workspace", "the workspace '" + written + "' is not a directory");
-  if (const std::string why = unfit(host, *directory, workspace.mode.value); !why.empty())
+  if (const std::string why = unfit(host, *directory, home, workspace.mode.value); !why.empty())
     return refuse("unfit-workspace", "'" + *directory + "' can't be the workspace: it is " + why);
   if (const DenyRule* rule = denials.covers(*directory))
     return denied_grant("use the workspace '" + written + "'", *rule, workspace.source.origin);

@@ -273,6 +273,9 @@ Status ToRules::run() {
   // Private places first: what is granted may have to be linked into them.
   std::vector<Mount> rest;
   for (Mount& step : std::exchange(plan_.mounts, {})) {
+    if (step.kind() == MountKind::scratch && step.source().starts_with(private_disk::kOwn))
+      return needs_namespaces("the directory '" + step.target + "' of filesystem.private",
+                              step.origin, kCure);
     if (is_private(step))
       take_private(std::move(step));
     else

@@ -53,9 +53,10 @@ Status lay_out_mounts(const policy::Policy& policy, const host::Host& host,
   View& view = sight->view;
   for (const DenyRule& rule : denials.rules()) plan.hidden_names.push_back(rule.pattern);
   append(plan.mounts, SBX_TRY(system_steps(host, root, policy.filesystem.system.origin, view)));
-  append(plan.mounts, etc_steps(host, root, policy.network.mode.value));
+  append(plan.mounts,
+         etc_steps(host, root, policy.network.mode.value, policy.environment.user.value));
   append(plan.mounts, kernel_steps(request.interactive || request.hold));
-  append(plan.mounts, private_steps());
+  append(plan.mounts, private_steps(home_of(policy.environment)));
   append(plan.mounts, SBX_TRY(seed_steps(policy, host, denials)));
 
   Places places = SBX_TRY(decide_places(policy, host, denials, view));
@@ -72,6 +73,7 @@ Status lay_out_mounts(const policy::Policy& policy, const host::Host& host,
                                            {view, plan.working_directory, places.steps})));
   add_way_here(host, view, denials, plan.mounts, places.steps);
   sort_by_depth(places.steps);  // a mount hides what was mounted below its target before
+  join_home(plan.mounts, places.steps);
   make_room(plan.mounts, places.steps);
   append(plan.mounts, std::move(places.steps));
   give_disk_places(plan.mounts);
