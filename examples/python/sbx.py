@@ -17,6 +17,7 @@ import codecs
 import dataclasses
 import datetime
 import enum
+import functools
 import json
 import math
 import os
@@ -29,11 +30,15 @@ import stat
 import subprocess
 import tempfile
 import time
-import uuid
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import IO, Any, Callable, Optional, Union
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
 
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    P = ParamSpec("P")
+T = TypeVar("T")
 Path = Union[str, "os.PathLike[str]"]
 
 
@@ -208,6 +213,7 @@ _BY_CODE: dict[str, type[SandboxException]] = {
     "no-such-session": SandboxNotFoundException, "session-gone": SandboxNotFoundException, "call-lost": SandboxNotFoundException,
     "no-such-call": NotFoundException, "call-ended": NotFoundException, "no-such-context": NotFoundException,
     "too-many-calls": RateLimitException, "too-many-contexts": RateLimitException, "context-busy": RateLimitException,
+    "input-not-open": InvalidArgumentException, "input-ended": InvalidArgumentException, "too-many-senders": RateLimitException,
     "usage": InvalidArgumentException, "bad-value": InvalidArgumentException,
     "unknown-language": InvalidArgumentException, "no-context-language": InvalidArgumentException, "other-language": InvalidArgumentException,
     "bad-context-name": InvalidArgumentException, "widens-session": InvalidArgumentException}
@@ -369,6 +375,9 @@ class ProcessInfo:
     cmd: str
 
 
+Processes = list[ProcessInfo]
+
+
 @dataclasses.dataclass(frozen=True)
 class SandboxInfo:
     sandbox_id: str
@@ -400,70 +409,182 @@ def _duration(seconds: float) -> str:
     return f"{max(1, round(seconds * 1000))}ms"
 
 
-class _Session:
-    """The commands of one session."""
-
-    def __init__(self, name: str, program: str):
-        self.name, self.program = name, program
-
-    def words(self, command: str, *rest: str) -> list[str]:
-        return [self.program, "session", command, self.name, *rest]
-
-    def ask(self, command: str, *rest: str) -> dict[str, Any]:
-        return _ask(self.words(command, "--json", *rest))
+Calls = Iterable[tuple[Callable[[Any], Any], Any]]
 
 
-def _ask(words: list[str], **options: Any) -> dict[str, Any]:
-    done = subprocess.run(words, **{"stdin": subprocess.DEVNULL, **options}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+def _keeps(_: bool, __: bytes) -> Calls:
+    return ()
+
+
+@dataclasses.dataclass
+class _Process:
+    """One sbx that is to run."""
+
+    words: list[str]
+    stdin: Optional[IO[bytes]] = None  # None: nothing
+    descriptors: Sequence[int] = ()  # that it inherits
+    take: Callable[[bool, bytes], Calls] = _keeps  # gets a piece of stdout or, with True, of stderr, b"" at the end; gives the callbacks that are due
+
+
+@dataclasses.dataclass
+class _Done:
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+
+Steps = Generator[_Process, _Done, T]  # what a method does, without the waiting
+
+
+def _pieces(process: _Process) -> Generator[tuple[bool, bytes], None, int]:
+    """What it writes, as it comes; then its exit status."""
+    with subprocess.Popen(process.words, stdin=process.stdin or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          pass_fds=process.descriptors) as running, selectors.DefaultSelector() as selector:
+        assert running.stdout is not None and running.stderr is not None
+        selector.register(running.stdout, selectors.EVENT_READ, False)
+        selector.register(running.stderr, selectors.EVENT_READ, True)
+        try:
+            while selector.get_map():
+                for key, _ in selector.select():
+                    data = os.read(key.fd, 1 << 16)
+                    if not data:
+                        selector.unregister(key.fileobj)
+                    yield key.data, data
+        except BaseException:  # a callback's, or nobody wants the rest
+            running.terminate()
+            raise
+        return running.wait()
+
+
+def _run_process(process: _Process) -> _Done:
+    kept: tuple[list[bytes], list[bytes]] = ([], [])
+    pieces = _pieces(process)
+    try:
+        while True:
+            is_error, data = next(pieces)
+            if is_error or process.take is _keeps:
+                kept[is_error].append(data)
+            for callback, argument in process.take(is_error, data):
+                callback(argument)
+    except StopIteration as end:
+        return _Done(end.value, b"".join(kept[0]), b"".join(kept[1]))
+    finally:
+        pieces.close()
+
+
+def _drive(steps: Steps[T]) -> T:
+    try:
+        process = next(steps)
+        while True:
+            process = steps.send(_run_process(process))
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    finally:
+        steps.close()
+
+
+def _sync(steps: "Callable[P, Steps[T]]") -> "Callable[P, T]":
+    """A method of Sandbox."""
+
+    @functools.wraps(steps)
+    def method(*arguments: "P.args", **named: "P.kwargs") -> T:
+        return _drive(steps(*arguments, **named))
+
+    return method
+
+
+def _answer(words: list[str], stdin: Optional[IO[bytes]] = None, descriptors: Sequence[int] = ()) -> Steps[dict[str, Any]]:
+    """Of a command with --json."""
+    done = yield _Process(words, stdin, descriptors)
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        raise SandboxException(f"{words[0]} gave no answer (exit status {done.returncode}): {done.stderr.decode(errors='replace').strip()}") from None
+        raise SandboxException(f"{words[0]} gave no answer (exit status {done.status}): {done.stderr.decode(errors='replace').strip()}") from None
     if "error" in answer:
         error = answer["error"]
         raise _failure(error, error["message"])
     return dict(answer)
 
 
-class _Files:
-    """`sandbox.files`: paths are inside, relative ones from the working directory on."""
+class _Session:
+    """The commands of one session."""
+
+    def __init__(self, name: str, program: str, facts: Optional[dict[str, Any]] = None):
+        self.name, self.program = name, program
+        self.most = ((facts["limits"]["wall_time_ms"] if facts else None) or math.inf) / 1000  # seconds of a call
+
+    def words(self, command: str, *rest: str) -> list[str]:
+        return [self.program, "session", command, self.name, *rest]
+
+    def ask(self, command: str, *rest: str) -> Steps[dict[str, Any]]:
+        return _answer(self.words(command, "--json", *rest))
+
+    def time(self, timeout: Optional[float]) -> list[str]:
+        """0 and None are the policy's, and so is what is longer."""
+        return ["--timeout", _duration(timeout)] if timeout and timeout < self.most else []
+
+
+def _file_of(data: Union[str, bytes, bytearray, IO[bytes]]) -> IO[bytes]:
+    source = tempfile.TemporaryFile()
+    if isinstance(data, (str, bytes, bytearray)):
+        source.write(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
+    else:
+        shutil.copyfileobj(data, source)
+    source.seek(0)
+    return source
+
+
+def _check_user(user: Optional[str]) -> None:
+    if user not in (None, "user"):
+        raise InvalidArgumentException("there is one user in the sandbox, and no root")
+
+
+class _OfSession:
+    """A part of a sandbox."""
 
     def __init__(self, session: _Session):
         self._session = session
 
-    def read(self, path: str, format: str = "text") -> Any:
+
+class _FileSteps(_OfSession):
+    """`sandbox.files`: paths are inside, relative ones from the working directory on."""
+
+    def read(self: _OfSession, path: str, format: str = "text", user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[Any]:
         """A str, a bytearray ("bytes") or an iterator of bytes ("stream")."""
+        _check_user(user)
         if format not in ("text", "bytes", "stream"):
             raise InvalidArgumentException(f'format is "text", "bytes" or "stream", not {format!r}')
         with tempfile.TemporaryDirectory(prefix="sbx-") as directory:
             place = os.path.join(directory, "file")
-            self._session.ask("get", "--as", place, "--", path)
-            with open(place, "rb") as file:
-                content = file.read()
-        if format == "text":
-            return content.decode(errors="replace")
-        return bytearray(content) if format == "bytes" else iter([content])
+            yield from self._session.ask("get", "--as", place, "--", path)
+            file = open(place, "rb")
+        if format == "stream":
+            return _blocks(file)  # without a name it lives as long as it is read
+        with file:
+            content = file.read()
+        return content.decode(errors="replace") if format == "text" else bytearray(content)
 
-    def write(self, path: str, data: Union[str, bytes, bytearray, IO[bytes]]) -> WriteInfo:
+    def write(self: _OfSession, path: str, data: Union[str, bytes, bytearray, IO[bytes]], user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[WriteInfo]:
         """Writes a file, and makes the directories on the way to it."""
+        _check_user(user)
         name = os.path.basename(path)
         if name in ("", ".", ".."):
             raise InvalidArgumentException(f"{path!r} does not name a file")
-        with tempfile.TemporaryFile() as source:
-            if isinstance(data, (str, bytes, bytearray)):
-                source.write(data.encode() if isinstance(data, str) else data)
-            else:
-                shutil.copyfileobj(data, source)
-            source.seek(0)
-            _ask(self._session.words("put", "--json", "--", "-", path), stdin=source)
+        with _file_of(data) as source:
+            yield from _answer(self._session.words("put", "--json", "--", "-", path), source)
         return WriteInfo(name, path)
 
-    def write_files(self, files: list[dict[str, Any]]) -> list[WriteInfo]:
-        return [self.write(each["path"], each["data"]) for each in files]
+    def write_files(self: _OfSession, files: list[dict[str, Any]], user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[list[WriteInfo]]:
+        written = []
+        for each in files:
+            written.append((yield from _FileSteps.write(self, each["path"], each["data"], user)))
+        return written
 
-    def list(self, path: str, depth: int = 1) -> Entries:
+    def list(self: _OfSession, path: str, depth: int = 1, user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[Entries]:
         """What is in a directory, and so many levels of directories in all."""
-        answer = self._session.ask("ls", "--depth", str(depth), "--", path)
+        _check_user(user)
+        answer = yield from self._session.ask("ls", "--depth", str(depth), "--", path)
         if answer["left"] and not answer["entries"]:
             left = answer["left"][0]
             raise _failure(left, f"'{path}': {left['why']}")
@@ -471,38 +592,57 @@ class _Files:
             raise SandboxException(f"'{path}' has more entries than a list holds; commands.run({'ls -f ' + shlex.quote(path)!r}) prints them")
         return [_entry(os.path.join(path, each["name"]), each) for each in answer["entries"]]
 
-    def exists(self, path: str) -> bool:
+    def exists(self: _OfSession, path: str, user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[bool]:
         try:
-            self.get_info(path)
+            yield from _FileSteps.get_info(self, path, user)
         except SandboxException as error:
             if error.kind in ("not-found", "not-a-directory"):
                 return False
             raise
         return True
 
-    def get_info(self, path: str) -> EntryInfo:
-        return _entry(path, self._session.ask("stat", "--", path))
+    def get_info(self: _OfSession, path: str, user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[EntryInfo]:
+        _check_user(user)
+        return _entry(path, (yield from self._session.ask("stat", "--", path)))
 
-    def remove(self, path: str) -> None:
+    def remove(self: _OfSession, path: str, user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[None]:
         """A file, or a directory with what is in it."""
-        self._session.ask("rm", "--recursive", "--", path)
+        _check_user(user)
+        yield from self._session.ask("rm", "--recursive", "--", path)
 
-    def rename(self, old_path: str, new_path: str) -> EntryInfo:
-        self._session.ask("mv", "--", old_path, new_path)
-        return self.get_info(new_path)
+    def rename(self: _OfSession, old_path: str, new_path: str, user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[EntryInfo]:
+        _check_user(user)
+        yield from self._session.ask("mv", "--", old_path, new_path)
+        return (yield from _FileSteps.get_info(self, new_path))
 
-    def make_dir(self, path: str) -> bool:
+    def make_dir(self: _OfSession, path: str, user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[bool]:
         """Makes the directories on the way to it too. False: it is there."""
+        _check_user(user)
         try:
-            self._session.ask("mkdir", "--", path)
+            yield from self._session.ask("mkdir", "--", path)
         except SandboxException as error:
-            if error.kind == "exists" and self.get_info(path).type is FileType.DIR:
+            if error.kind == "exists" and (yield from _FileSteps.get_info(self, path)).type is FileType.DIR:
                 return False
             raise
         return True
 
-    def watch_dir(self, path: str, **_: Any) -> Any:
+    def watch_dir(self: _OfSession, path: str, *_: Any, **__: Any) -> Steps[Any]:
         raise _not_offered("files.watch_dir", "list() tells what is there")
+        yield
+
+
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while block := file.read(1 << 16):
+            yield block
+
+
+class Files(_OfSession):
+    """`sandbox.files`: paths are inside, relative ones from the working directory on."""
+
+    read, write, write_files = _sync(_FileSteps.read), _sync(_FileSteps.write), _sync(_FileSteps.write_files)
+    list, exists, get_info = _sync(_FileSteps.list), _sync(_FileSteps.exists), _sync(_FileSteps.get_info)
+    remove, rename, make_dir, watch_dir = _sync(_FileSteps.remove), _sync(_FileSteps.rename), _sync(_FileSteps.make_dir), _sync(_FileSteps.watch_dir)
 
 
 def _entry(path: str, found: dict[str, Any]) -> EntryInfo:
@@ -515,30 +655,25 @@ def _entry(path: str, found: dict[str, Any]) -> EntryInfo:
 OnText = Optional[Callable[[str], Any]]
 
 
-class _Reader:
-    """Reads the two streams of a process as they come, and keeps the text."""
+class _Text:
+    """The two streams of a command as text, whatever bytes it is cut at."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", on_stdout: OnText, on_stderr: OnText):
-        self.kept: tuple[list[str], list[str]] = ([], [])
-        with selectors.DefaultSelector() as selector:
-            for pipe, kept, callback in ((process.stdout, self.kept[0], on_stdout), (process.stderr, self.kept[1], on_stderr)):
-                assert pipe is not None
-                selector.register(pipe, selectors.EVENT_READ, (codecs.getincrementaldecoder("utf-8")("replace"), kept, callback))
-            while selector.get_map():
-                for key, _ in selector.select():
-                    decoder, kept, callback = key.data
-                    data = os.read(key.fd, 1 << 16)
-                    text = decoder.decode(data, final=not data)
-                    if text:
-                        kept.append(text)
-                        if callback is not None:
-                            callback(text)
-                    if not data:
-                        selector.unregister(key.fileobj)
+    def __init__(self, on_stdout: OnText = None, on_stderr: OnText = None):
+        self._decoders = [codecs.getincrementaldecoder("utf-8")("replace") for _ in range(2)]
+        self._callbacks = (on_stdout, on_stderr)
+        self._kept: tuple[list[str], list[str]] = ([], [])
+
+    def decode(self, is_error: bool, data: bytes) -> str:
+        return self._decoders[is_error].decode(data, final=not data)
+
+    def take(self, is_error: bool, data: bytes) -> Calls:
+        text, callback = self.decode(is_error, data), self._callbacks[is_error]
+        self._kept[is_error].append(text)
+        return [(callback, text)] if text and callback is not None else []
 
     @property
     def texts(self) -> tuple[str, str]:
-        return "".join(self.kept[0]), "".join(self.kept[1])
+        return "".join(self._kept[0]), "".join(self._kept[1])
 
 
 def _result_of(record: dict[str, Any], stdout: str, stderr: str) -> CommandResult:
@@ -562,81 +697,127 @@ def _checked(result: CommandResult) -> CommandResult:
     return result
 
 
-class CommandHandle:
+class _OfCall(_OfSession):
     """A command in the background. `pid` is the number of its call in the session."""
 
     def __init__(self, session: _Session, pid: int):
-        self._session, self.pid = session, pid
+        super().__init__(session)
+        self.pid = pid
 
-    def wait(self, on_stdout: OnText = None, on_stderr: OnText = None) -> CommandResult:
+    def _log(self) -> _Process:
+        return _Process(self._session.words("logs", str(self.pid), "--follow"))
+
+
+class _CallSteps(_OfCall):
+    def wait(self: _OfCall, on_stdout: OnText = None, on_stderr: OnText = None) -> Steps[CommandResult]:
         """All that it writes, what it has written already included, until it ends."""
-        with subprocess.Popen(self._session.words("logs", str(self.pid), "--follow"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as logs:
-            stdout, stderr = _Reader(logs, on_stdout, on_stderr).texts
-        return _checked(_result_of(self._session.ask("wait", str(self.pid)), stdout, stderr))
+        text, process = _Text(on_stdout, on_stderr), self._log()
+        process.take = text.take
+        yield process
+        return _checked(_result_of((yield from self._session.ask("wait", str(self.pid))), *text.texts))
 
-    def kill(self) -> bool:
+    def kill(self: _OfCall) -> Steps[bool]:
         try:
-            self._session.ask("kill", str(self.pid), "KILL")
+            yield from self._session.ask("kill", str(self.pid), "KILL")
         except SandboxNotFoundException:
             raise
         except NotFoundException:
             return False
         return True
 
-    def disconnect(self) -> None:
+    def send_stdin(self: _OfCall, data: Union[str, bytes], request_timeout: Optional[float] = None) -> Steps[None]:
+        """To one that was begun with stdin=True. Returns when the sandbox has taken it; a command that never reads takes about 200 kB."""
+        with _file_of(data) as source:
+            yield from _answer(self._session.words("send", "--json", str(self.pid), "-"), source)
+
+    def close_stdin(self: _OfCall, request_timeout: Optional[float] = None) -> Steps[None]:
+        """The command meets the end of its input."""
+        yield from self._session.ask("send", str(self.pid), "--end")
+
+    def disconnect(self: _OfCall) -> Steps[None]:
         """Nothing to do: the command runs on."""
+        return
+        yield
 
-    def send_stdin(self, data: str) -> None:
-        raise _not_offered("send_stdin", "a background command reads what its line gives it: commands.run('command < file', background=True)")
+
+class CommandHandle(_OfCall):
+    """A command in the background. `pid` is the number of its call in the session.
+
+    Iterating gives (stdout, stderr, None), one of them None, as it comes."""
+
+    wait, kill, disconnect = _sync(_CallSteps.wait), _sync(_CallSteps.kill), _sync(_CallSteps.disconnect)
+    send_stdin, close_stdin = _sync(_CallSteps.send_stdin), _sync(_CallSteps.close_stdin)
+
+    def __iter__(self) -> Iterator[tuple[Optional[str], Optional[str], None]]:
+        text = _Text()
+        for is_error, data in _pieces(self._log()):
+            piece = text.decode(is_error, data)
+            if piece:
+                yield (None, piece, None) if is_error else (piece, None, None)
 
 
-class _Commands:
+class _CommandSteps(_OfSession):
     """`sandbox.commands`."""
 
-    def __init__(self, session: _Session, most: float):
-        self._session, self._most = session, most
+    def begin(self: _OfSession, cmd: str, envs: Optional[dict[str, str]], user: Optional[str], cwd: Optional[str], stdin: Optional[bool]) -> Steps[int]:
+        """In the background: its number."""
+        with _Variables(envs) as variables:
+            words = self._session.words("exec", "--quiet", "--stdin", "open" if stdin else "null", *_place(user, cwd), *variables.options)
+            return int((yield from _answer([*words, "--detach", "--json", "--", "bash", "-c", cmd], descriptors=variables.descriptors))["call"])
+
+    def run(self: _OfSession, cmd: str, envs: Optional[dict[str, str]], user: Optional[str], cwd: Optional[str], on_stdout: OnText, on_stderr: OnText,
+            stdin: Optional[bool], timeout: Optional[float]) -> Steps[CommandResult]:
+        if stdin:
+            raise _not_offered("stdin=True in the foreground", "with background=True the handle has send_stdin() and close_stdin(); or give the input in the line: commands.run('command <<< text')")
+        text = _Text(on_stdout, on_stderr)
+        with _Variables(envs) as variables, open(os.memfd_create("report"), "r+b") as report:
+            words = self._session.words("exec", "--quiet", "--stdin", "null", *_place(user, cwd), *self._session.time(timeout), *variables.options)
+            done = yield _Process([*words, "--report-fd", str(report.fileno()), "--", "bash", "-c", cmd], None, [*variables.descriptors, report.fileno()], text.take)
+            report.seek(0)
+            record = report.read()
+        if not record:
+            raise SandboxException(f"{words[0]} wrote no record (exit status {done.status}): {text.texts[1].strip()}")
+        return _checked(_result_of(json.loads(record), *text.texts))
+
+    def list(self: _OfSession, request_timeout: Optional[float] = None) -> Steps[Processes]:
+        calls = (yield from self._session.ask("calls"))["calls"]
+        return [ProcessInfo(each["call"], each["command"]) for each in calls if each["background"] and each["state"] == "running"]
+
+    def kill(self: _OfSession, pid: int, request_timeout: Optional[float] = None) -> Steps[bool]:
+        return _CallSteps.kill(_OfCall(self._session, pid))
+
+    def send_stdin(self: _OfSession, pid: int, data: Union[str, bytes], request_timeout: Optional[float] = None) -> Steps[None]:
+        return _CallSteps.send_stdin(_OfCall(self._session, pid), data)
+
+    def close_stdin(self: _OfSession, pid: int, request_timeout: Optional[float] = None) -> Steps[None]:
+        return _CallSteps.close_stdin(_OfCall(self._session, pid))
+
+    def find(self: _OfSession, pid: int) -> Steps[None]:
+        if all(each.pid != pid for each in (yield from _CommandSteps.list(self))):
+            raise NotFoundException(f"no background command {pid} runs")
+
+
+def _place(user: Optional[str], cwd: Optional[str]) -> list[str]:
+    _check_user(user)
+    return ["--cwd", cwd] if cwd is not None else []
+
+
+class Commands(_OfSession):
+    """`sandbox.commands`."""
 
     def run(self, cmd: str, background: bool = False, envs: Optional[dict[str, str]] = None, user: Optional[str] = None, cwd: Optional[str] = None,
             on_stdout: OnText = None, on_stderr: OnText = None, stdin: Optional[bool] = None, timeout: Optional[float] = 60,
             request_timeout: Optional[float] = None) -> Any:
         """Runs a line of bash: a CommandResult, or a CommandHandle in the background."""
-        if user not in (None, "user"):
-            raise InvalidArgumentException("there is one user in the sandbox, and no root")
-        if stdin:
-            raise _not_offered("stdin=True", "give the input in the line: commands.run('command <<< text')")
-        words = self._session.words("exec", "--quiet", "--stdin", "null")
-        if cwd is not None:
-            words += ["--cwd", cwd]
-        if timeout and not background and timeout < self._most:
-            words += ["--timeout", _duration(timeout)]
-        with _Variables(envs) as variables:
-            words += variables.options
-            command = ["--", "bash", "-c", cmd]
-            if background:
-                return CommandHandle(self._session, _ask([*words, "--detach", "--json", *command], pass_fds=variables.descriptors)["call"])
-            with open(os.memfd_create("report"), "r+b") as report:
-                words += ["--report-fd", str(report.fileno()), *command]
-                with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[*variables.descriptors, report.fileno()]) as process:
-                    stdout, stderr = _Reader(process, on_stdout, on_stderr).texts
-                report.seek(0)
-                text = report.read()
-        if not text:
-            raise SandboxException(f"{words[0]} wrote no record (exit status {process.returncode}): {stderr.strip()}")
-        return _checked(_result_of(json.loads(text), stdout, stderr))
+        if background:
+            return CommandHandle(self._session, _drive(_CommandSteps.begin(self, cmd, envs, user, cwd, stdin)))
+        return _drive(_CommandSteps.run(self, cmd, envs, user, cwd, on_stdout, on_stderr, stdin, timeout))
 
-    def list(self) -> list[ProcessInfo]:
-        return [ProcessInfo(each["call"], each["command"]) for each in self._session.ask("calls")["calls"] if each["background"] and each["state"] == "running"]
+    list, kill, send_stdin, close_stdin = _sync(_CommandSteps.list), _sync(_CommandSteps.kill), _sync(_CommandSteps.send_stdin), _sync(_CommandSteps.close_stdin)
 
-    def kill(self, pid: int) -> bool:
-        return CommandHandle(self._session, pid).kill()
-
-    def connect(self, pid: int) -> CommandHandle:
-        if all(each.pid != pid for each in self.list()):
-            raise NotFoundException(f"no background command {pid} runs")
+    def connect(self, pid: int, **_: Any) -> CommandHandle:
+        _drive(_CommandSteps.find(self, pid))
         return CommandHandle(self._session, pid)
-
-    def send_stdin(self, pid: int, data: str) -> None:
-        CommandHandle(self._session, pid).send_stdin(data)
 
 
 class _Pty:
@@ -644,49 +825,57 @@ class _Pty:
         raise _not_offered("pty.create", "sbx session exec -i NAME bash gives a terminal")
 
 
-@dataclasses.dataclass
 class _Cell:
     """A cell while its events come."""
 
-    execution: Execution
-    on_stdout: Optional[Callable[[OutputMessage], Any]]
-    on_stderr: Optional[Callable[[OutputMessage], Any]]
-    on_result: Optional[Callable[[CellResult], Any]]
-    on_error: Optional[Callable[[ExecutionError], Any]]
+    def __init__(self, on_stdout: "Optional[Callable[[OutputMessage], Any]]", on_stderr: "Optional[Callable[[OutputMessage], Any]]",
+                 on_result: "Optional[Callable[[CellResult], Any]]", on_error: "Optional[Callable[[ExecutionError], Any]]"):
+        self.execution = Execution()
+        self.failure: Optional[SandboxException] = None
+        self._on_output, self._on_result, self._on_error = (on_stdout, on_stderr), on_result, on_error
+        self._begun = b""  # a line
 
-    def take(self, event: dict[str, Any]) -> None:
+    def take(self, is_error: bool, data: bytes) -> Calls:
+        if is_error:
+            return
+        *lines, self._begun = (self._begun + data).split(b"\n") if b"\n" in data else [self._begun + data]
+        for line in lines:
+            yield from self._hear(json.loads(line))
+
+    def _hear(self, event: dict[str, Any]) -> Calls:
         kind, execution = event["event"], self.execution
         if kind in ("stdout", "stderr"):
             text = base64.b64decode(event["text"]).decode(errors="replace") if event["encoding"] == "base64" else event["text"]
             (execution.logs.stdout if kind == "stdout" else execution.logs.stderr).append(text)
-            callback = self.on_stdout if kind == "stdout" else self.on_stderr
+            callback = self._on_output[kind == "stderr"]
             if callback:
-                callback(OutputMessage(text, time.time_ns(), kind == "stderr"))
+                yield callback, OutputMessage(text, time.time_ns(), kind == "stderr")
         elif kind == "result":
             execution.results.append(CellResult(event["data"], event["main"]))
-            if self.on_result:
-                self.on_result(execution.results[-1])
+            if self._on_result:
+                yield self._on_result, execution.results[-1]
         elif kind == "error":
             execution.error = ExecutionError(event["name"], event["value"], event["traceback"])
         elif kind == "end":
-            self.end(event["record"])
+            self._end(event["record"])
+            if execution.error and self._on_error and not self.failure:
+                yield self._on_error, execution.error
 
-    def end(self, record: dict[str, Any]) -> None:
+    def _end(self, record: dict[str, Any]) -> None:
         execution, outcome = self.execution, record["outcome"]
         execution.record = record
         if outcome["status"] == "setup-failed":
-            raise _failure(outcome, outcome["detail"])
+            self.failure = _failure(outcome, outcome["detail"])
+            return
         if record["answer"] is not None:
             execution.execution_count = record["answer"]["count"]
         if outcome["status"] == "over-budget" and outcome["reason"] == "wall_time":
-            error = TimeoutException(outcome["detail"])
+            self.failure = error = TimeoutException(outcome["detail"])
             error.execution = execution
-            raise error
+            return
         names = {"over-budget": "BudgetExceeded", "died": "InterpreterDied", "interrupted": "Interrupted", "cancelled": "Cancelled", "denied": "Denied"}
         if outcome["status"] in names:
             execution.error = ExecutionError(names[outcome["status"]], outcome["detail"], execution.error.traceback if execution.error else "")
-        if execution.error and self.on_error:
-            self.on_error(execution.error)
 
 
 class SandboxPaginator:
@@ -704,21 +893,29 @@ def _info(facts: dict[str, Any], metadata: dict[str, str]) -> SandboxInfo:
     return SandboxInfo(facts["name"], facts["policy"]["name"], metadata, _time(facts["started"]), _time(facts["expires"]))
 
 
-class _Kill:
-    """Sandbox.kill(id) and sandbox.kill()."""
-
-    def __get__(self, sandbox: "Optional[Sandbox]", _: Any) -> Callable[..., bool]:
-        if sandbox is not None:
-            return sandbox.close
-        return lambda sandbox_id, *, program="sbx": _stop(_Session(sandbox_id, program))
-
-
-def _stop(session: _Session) -> bool:
+def _stop(session: _Session) -> Steps[bool]:
     try:
-        session.ask("stop")
+        yield from session.ask("stop")
     except SandboxNotFoundException:
         return False
     return True
+
+
+class _Kill:
+    """Sandbox.kill(id) and sandbox.kill()."""
+
+    def __init__(self, run: Callable[[Steps[bool]], Any]):
+        self._run = run
+
+    def __get__(self, sandbox: Optional[_OfSession], _: Any) -> Callable[..., Any]:
+        def kill(sandbox_id: Optional[str] = None, *, program: str = "sbx", **_: Any) -> Any:
+            if sandbox is not None:
+                return self._run(_stop(sandbox._session))
+            if sandbox_id is None:
+                raise TypeError("kill() of the class needs the id of a sandbox")
+            return self._run(_stop(_Session(sandbox_id, program)))
+
+        return kill
 
 
 _WARNED: set[str] = set()
@@ -741,40 +938,168 @@ def _check_compatible(arguments: dict[str, Any]) -> list[str]:
     return ["--net", "none"] if closed else []
 
 
-def _is_policy(name: str, program: str) -> bool:
+def _is_policy(name: str, program: str) -> Steps[bool]:
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         return False
-    return subprocess.run([program, "policy", "show", "--", name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+    return (yield _Process([program, "policy", "show", "--", name])).status == 0
 
 
-class Sandbox:
+_MODES = (":overlay", ":read-only", ":read-write", ":empty")
+
+
+class _Begun(_OfSession):
+    """What is the same in Sandbox and AsyncSandbox."""
+
+    def __init__(self, facts: dict[str, Any], program: str, metadata: dict[str, str]):
+        super().__init__(_Session(facts["name"], program, facts))
+        self.sandbox_id: str = facts["name"]
+        self._metadata, self._published = metadata, facts["published"]
+
+    pty = _Pty()
+
+    def get_host(self, port: int) -> str:
+        """Where a port of the sandbox can be reached."""
+        for each in self._published:
+            host, _, inside = each.rpartition(":")
+            if inside == str(port):
+                return str(host)
+        raise _not_offered("get_host", f'a policy with network.publish = ["{port}:{port}"] makes the port reachable at 127.0.0.1:{port}')
+
+
+def _extend(session: _Session, timeout: float) -> Steps[dict[str, Any]]:
+    return session.ask("extend", f"{max(1, math.ceil(timeout))}s")
+
+
+def _start(template: Optional[str], timeout: Optional[float], envs: Optional[dict[str, str]], policy: Optional[str], workspace: Optional[str], program: str,
+           compatible: dict[str, Any]) -> Steps[dict[str, Any]]:
+    options = _check_compatible(compatible)
+    if policy is None and template is not None and (yield from _is_policy(template, program)):
+        policy = template
+    if workspace is not None:
+        options += ["--workspace", workspace if policy or workspace.endswith(_MODES) else workspace + ":overlay"]
+    with _Variables(envs) as variables:
+        words = [program, "session", "start", "--json", "--die-with-parent", "--policy", policy or 'e2b', *options, *variables.options]
+        facts = yield from _answer(words, descriptors=variables.descriptors)
+    if timeout:
+        try:
+            yield from _extend(_Session(facts["name"], program), timeout)
+        except InvalidArgumentException:  # the policy's lifetime is shorter
+            pass
+    return facts
+
+
+def _find(sandbox_id: str, timeout: Optional[float], program: str, compatible: dict[str, Any]) -> Steps[dict[str, Any]]:
+    _check_compatible(compatible)
+    session = _Session(sandbox_id, program)
+    facts = yield from session.ask("show")
+    if timeout:
+        yield from _extend(session, timeout)
+    return facts
+
+
+def _list(*, program: str = "sbx", **_: Any) -> Steps[SandboxPaginator]:
+    return SandboxPaginator([_info(each, {}) for each in (yield from _answer([program, "session", "list", "--json"]))["sessions"]])
+
+
+class _SandboxSteps(_Begun):
+    def close(self: _Begun, **_: Any) -> Steps[bool]:
+        """Ends it. False: it had ended."""
+        return _stop(self._session)
+
+    def run_code(self: _Begun, code: str, language: Optional[str] = None, context: Optional[Context] = None, on_stdout: Optional[Callable[[OutputMessage], Any]] = None,
+                 on_stderr: Optional[Callable[[OutputMessage], Any]] = None, on_result: Optional[Callable[[CellResult], Any]] = None,
+                 on_error: Optional[Callable[[ExecutionError], Any]] = None, envs: Optional[dict[str, str]] = None, timeout: Optional[float] = 60,
+                 request_timeout: Optional[float] = None) -> Steps[Execution]:
+        """Runs a cell. timeout: seconds, which may only be less than the policy's; 0 or None: the policy's."""
+        if language is not None and context is not None:
+            raise InvalidArgumentException("language and context exclude each other")
+        words = self._session.words("eval", "--stream", "--quiet", *self._session.time(timeout))
+        if language is not None:
+            words += ["--lang", language]
+        if context is not None:
+            words += ["--context", context.id, "--lang", context.language]
+        cell = _Cell(on_stdout, on_stderr, on_result, on_error)
+        with _file_of(code) as source, _Variables(envs) as variables:
+            done = yield _Process([*words, *variables.options], source, variables.descriptors, cell.take)
+        if cell.failure:
+            raise cell.failure
+        if not cell.execution.record:
+            raise SandboxException(f"{words[0]} gave no answer (exit status {done.status}): {done.stderr.decode(errors='replace').strip()}")
+        return cell.execution
+
+    def create_code_context(self: _Begun, cwd: Optional[str] = None, language: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[Context]:
+        """An interpreter of its own, which is started now, in a directory inside."""
+        options = ["--cwd", cwd] if cwd is not None else []
+        made = yield from self._session.ask("context", "--lang", language or "python", *options)
+        return Context(made["context"], made["language"], cwd)
+
+    def list_code_contexts(self: _Begun, request_timeout: Optional[float] = None) -> Steps[Contexts]:
+        return [Context(each["context"], each["language"], each["directory"] or None) for each in (yield from self._session.ask("contexts"))["contexts"]]
+
+    def remove_code_context(self: _Begun, context: Union[Context, str], request_timeout: Optional[float] = None) -> Steps[None]:
+        """Ends its interpreter."""
+        yield from self._session.ask("close", context if isinstance(context, str) else context.id)
+
+    def restart_code_context(self: _Begun, context: Union[Context, str], request_timeout: Optional[float] = None) -> Steps[None]:
+        """Ends its interpreter; the next cell finds a new one, in the same directory."""
+        yield from self._session.ask("restart", context if isinstance(context, str) else context.id)
+
+    def is_running(self: _Begun, request_timeout: Optional[float] = None) -> Steps[bool]:
+        try:
+            yield from self._session.ask("show")
+        except SandboxNotFoundException:
+            return False
+        return True
+
+    def set_timeout(self: _Begun, timeout: float, request_timeout: Optional[float] = None) -> Steps[None]:
+        """It lives for so many seconds from now, session.lifetime of its policy at most."""
+        yield from _extend(self._session, timeout)
+
+    def get_info(self: _Begun, request_timeout: Optional[float] = None) -> Steps[SandboxInfo]:
+        return _info((yield from self._session.ask("show")), self._metadata)
+
+    def get_metrics(self: _Begun, **_: Any) -> Steps[Metrics]:
+        facts = yield from self._session.ask("stats")
+        cpus, elapsed = facts["limits"]["cpus"], max(1.0, time.time() - facts["started"])
+        return [SandboxMetrics(_time(time.time()), cpus, 0.1 * facts["cpu_ms"] / elapsed / cpus, facts["memory_bytes"], facts["memory_limit_bytes"], facts["disk_bytes"], facts["disk_limit_bytes"])]
+
+    def pause(self: _Begun, **_: Any) -> Steps[Any]:
+        raise _not_offered("pause", "there are no snapshots of memory; sbx session keep saves the files")
+        yield
+
+    def exec_cell(self: _Begun, code: str, kernel_id: Optional[str] = None, on_stdout: Optional[Callable[[OutputMessage], Any]] = None,
+                  on_stderr: Optional[Callable[[OutputMessage], Any]] = None, on_result: Optional[Callable[[CellResult], Any]] = None, timeout: Optional[float] = 60,
+                  **_: Any) -> Steps[Execution]:
+        context = None
+        if kernel_id is not None:
+            known = [each for each in (yield from _SandboxSteps.list_code_contexts(self)) if each.id == kernel_id]
+            if not known:
+                raise NotFoundException(f"there is no context {kernel_id!r}")
+            context = known[0]
+        return (yield from _SandboxSteps.run_code(self, code, None, context, on_stdout, on_stderr, on_result, None, None, timeout))
+
+
+def _warn_of_v0(old: str, new: str) -> None:
+    warnings.warn(f"{old} is of E2B's first version: use {new}", DeprecationWarning, stacklevel=3)
+
+
+class _Notebook:
+    def __init__(self, exec_cell: Callable[..., Any]):
+        self.exec_cell = exec_cell
+
+
+class Sandbox(_Begun):
     """A sandbox that stays: `with Sandbox() as sandbox: sandbox.run_code("1 + 1").text`.
 
-    It ends with the process that made it. Without `policy`: "agent" over an empty directory, which has no network."""
+    It ends with the process that made it. Without `policy`: "e2b", which shows nothing of yours and has no network."""
 
     def __init__(self, template: Optional[str] = None, timeout: Optional[float] = 300, metadata: Optional[dict[str, str]] = None, envs: Optional[dict[str, str]] = None, *,
                  policy: Optional[str] = None, workspace: Optional[str] = None, program: str = "sbx", **compatible: Any):
-        options = _check_compatible(compatible)
-        if policy is None and template is not None and _is_policy(template, program):
-            policy = template
-        if workspace is not None:
-            options += ["--workspace", workspace]
-        elif policy is None:
-            options += ["--workspace", ".:empty"]
-        with _Variables(envs) as variables:
-            words = [program, "session", "start", "--json", "--die-with-parent", "--policy", policy or "agent", *options, *variables.options]
-            self._begin(_ask(words, pass_fds=variables.descriptors), program, metadata or {})
-        if timeout:
-            try:
-                self.set_timeout(timeout)
-            except InvalidArgumentException:  # the policy's lifetime is shorter
-                pass
+        self._begin(_drive(_start(template, timeout, envs, policy, workspace, program, compatible)), program, metadata or {})
 
     def _begin(self, facts: dict[str, Any], program: str, metadata: dict[str, str]) -> None:
-        self.sandbox_id: str = facts["name"]
-        self._session, self._metadata = _Session(self.sandbox_id, program), metadata
-        self._most = (facts["limits"]["wall_time_ms"] or math.inf) / 1000
-        self.files, self.commands, self.pty = _Files(self._session), _Commands(self._session, self._most), _Pty()
+        super().__init__(facts, program, metadata)
+        self.files, self.commands = Files(self._session), Commands(self._session)
 
     @classmethod
     def create(cls, *arguments: Any, **named: Any) -> "Sandbox":
@@ -783,22 +1108,12 @@ class Sandbox:
     @classmethod
     def connect(cls, sandbox_id: str, timeout: Optional[float] = None, *, program: str = "sbx", **compatible: Any) -> "Sandbox":
         """One that lives. It does not end with this process."""
-        _check_compatible(compatible)
         sandbox = cls.__new__(cls)
-        sandbox._begin(_Session(sandbox_id, program).ask("show"), program, {})
-        if timeout:
-            sandbox.set_timeout(timeout)
+        sandbox._begin(_drive(_find(sandbox_id, timeout, program, compatible)), program, {})
         return sandbox
 
-    @staticmethod
-    def list(*, program: str = "sbx", **_: Any) -> SandboxPaginator:
-        return SandboxPaginator([_info(each, {}) for each in _ask([program, "session", "list", "--json"])["sessions"]])
-
-    kill = _Kill()
-
-    def close(self, **_: Any) -> bool:
-        """Ends it. False: it had ended."""
-        return _stop(self._session)
+    list = staticmethod(_sync(_list))
+    kill = _Kill(_drive)
 
     def __enter__(self) -> "Sandbox":
         return self
@@ -806,79 +1121,18 @@ class Sandbox:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def run_code(self, code: str, language: Optional[str] = None, context: Optional[Context] = None, on_stdout: Optional[Callable[[OutputMessage], Any]] = None,
-                 on_stderr: Optional[Callable[[OutputMessage], Any]] = None, on_result: Optional[Callable[[CellResult], Any]] = None,
-                 on_error: Optional[Callable[[ExecutionError], Any]] = None, envs: Optional[dict[str, str]] = None, timeout: Optional[float] = 60,
-                 request_timeout: Optional[float] = None) -> Execution:
-        """Runs a cell. timeout: seconds, which may only be less than the policy's; 0 or None: the policy's."""
-        if language is not None and context is not None:
-            raise InvalidArgumentException("language and context exclude each other")
-        words = self._session.words("eval", "--stream", "--quiet")
-        if language is not None:
-            words += ["--lang", language]
-        if context is not None:
-            words += ["--context", context.id, "--lang", context.language]
-        if timeout and timeout < self._most:
-            words += ["--timeout", _duration(timeout)]
-        cell = _Cell(Execution(), on_stdout, on_stderr, on_result, on_error)
-        with tempfile.TemporaryFile() as source, _Variables(envs) as variables:
-            source.write(code.encode("utf-8", "surrogatepass"))
-            source.seek(0)
-            with subprocess.Popen([*words, *variables.options], stdin=source, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=variables.descriptors) as process:
-                assert process.stdout is not None
-                for line in process.stdout:
-                    cell.take(json.loads(line))
-        if not cell.execution.record:
-            raise SandboxException(f"{words[0]} gave no answer (exit status {process.returncode})")
-        return cell.execution
+    run_code, close = _sync(_SandboxSteps.run_code), _sync(_SandboxSteps.close)
+    create_code_context, list_code_contexts = _sync(_SandboxSteps.create_code_context), _sync(_SandboxSteps.list_code_contexts)
+    remove_code_context, restart_code_context = _sync(_SandboxSteps.remove_code_context), _sync(_SandboxSteps.restart_code_context)
+    is_running, set_timeout, get_info, get_metrics = _sync(_SandboxSteps.is_running), _sync(_SandboxSteps.set_timeout), _sync(_SandboxSteps.get_info), _sync(_SandboxSteps.get_metrics)
+    pause = create_snapshot = fork = _sync(_SandboxSteps.pause)
 
-    def create_code_context(self, cwd: Optional[str] = None, language: Optional[str] = None, **_: Any) -> Context:
-        """An interpreter of its own, which is started now."""
-        if cwd is not None:
-            raise _not_offered("the cwd of a context", "its first cell can change the directory")
-        language = language or "python"
-        context = Context(f"context-{uuid.uuid4().hex[:12]}", language)
-        self.run_code("", context=context)
-        return context
+    @property
+    def notebook(self) -> _Notebook:
+        _warn_of_v0("sandbox.notebook.exec_cell", "sandbox.run_code")
+        return _Notebook(functools.partial(_sync(_SandboxSteps.exec_cell), self))
 
-    def list_code_contexts(self) -> Contexts:
-        return [Context(each["context"], each["language"]) for each in self._session.ask("contexts")["contexts"]]
-
-    def remove_code_context(self, context: Union[Context, str]) -> None:
-        """Ends its interpreter."""
-        self._session.ask("restart", context if isinstance(context, str) else context.id)
-
-    def restart_code_context(self, context: Union[Context, str]) -> None:
-        """Ends its interpreter; the next cell finds a new one."""
-        self.remove_code_context(context)
-
-    def is_running(self, **_: Any) -> bool:
-        try:
-            self._session.ask("show")
-        except SandboxNotFoundException:
-            return False
-        return True
-
-    def set_timeout(self, timeout: float, **_: Any) -> None:
-        """It lives for so many seconds from now, session.lifetime of its policy at most."""
-        self._session.ask("extend", f"{max(1, math.ceil(timeout))}s")
-
-    def get_info(self, **_: Any) -> SandboxInfo:
-        return _info(self._session.ask("show"), self._metadata)
-
-    def get_metrics(self, **_: Any) -> Metrics:
-        facts = self._session.ask("stats")
-        cpus, elapsed = facts["limits"]["cpus"], max(1.0, time.time() - facts["started"])
-        return [SandboxMetrics(_time(time.time()), cpus, 0.1 * facts["cpu_ms"] / elapsed / cpus, facts["memory_bytes"], facts["memory_limit_bytes"], facts["disk_bytes"], facts["disk_limit_bytes"])]
-
-    def get_host(self, port: int) -> str:
-        raise _not_offered("get_host", f"a policy with network.publish = [{port}] makes the port reachable at 127.0.0.1:{port}")
-
-    def pause(self, **_: Any) -> str:
-        raise _not_offered("pause", "there are no snapshots of memory; sbx session keep saves the files")
-
-    def create_snapshot(self, **_: Any) -> Any:
-        return self.pause()
-
-    def fork(self, **_: Any) -> Any:
-        return self.pause()
+    @property
+    def filesystem(self) -> Files:
+        _warn_of_v0("sandbox.filesystem", "sandbox.files")
+        return self.files

@@ -6,6 +6,7 @@ import glob
 import importlib.util
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -85,6 +86,31 @@ class Cells(SandboxTest):
         self.refuses(sbx.InvalidArgumentException, "exclude each other", sandbox.run_code, "1", language="bash", context=own)
         self.refuses(sbx.InvalidArgumentException, "cobol", sandbox.run_code, "1", language="cobol")
         self.refuses(sbx.NotFoundException, "no context", sandbox.remove_code_context, "absent")
+
+    def test_contexts_begin_in_a_directory(self):
+        sandbox = self.sandbox()
+        sandbox.files.make_dir("a b")
+        own = sandbox.create_code_context(cwd="a b")
+        where = "import os; os.path.basename(os.getcwd())"
+        self.assertEqual((own.cwd, sandbox.run_code(where, context=own).text), ("a b", "a b"))
+        self.assertEqual(sandbox.list_code_contexts(), [own])
+        sandbox.run_code("x = 1; os.chdir('/')", context=own)
+        sandbox.restart_code_context(own)
+        self.assertEqual((sandbox.run_code("x", context=own).error.name, sandbox.run_code(where, context=own).text), ("NameError", "a b"))
+        sandbox.remove_code_context(own)
+        self.assertEqual(sandbox.list_code_contexts(), [])
+        self.assertEqual(self.refuses(sbx.FileNotFoundException, "nowhere", sandbox.create_code_context, cwd="nowhere").kind, "not-found")
+
+    def test_names_of_the_first_version_warn(self):
+        sandbox = self.sandbox()
+        own = sandbox.create_code_context()
+        sandbox.run_code("x = 5", context=own)
+        with self.assertWarnsRegex(DeprecationWarning, "run_code"):
+            notebook = sandbox.notebook
+        with self.assertWarnsRegex(DeprecationWarning, "sandbox.files"):
+            sandbox.filesystem.write("file", "text")
+        self.assertEqual((notebook.exec_cell("6 * 7").text, notebook.exec_cell("x", kernel_id=own.id).text, sandbox.files.read("file")), ("42", "5", "text"))
+        self.refuses(sbx.NotFoundException, "absent", notebook.exec_cell, "x", kernel_id="absent")
 
     def test_every_failure_has_one_shape(self):
         """An exception, a budget, the interpreter's death; then the next cell runs."""
@@ -187,11 +213,30 @@ class FilesAndCommands(SandboxTest):
         self.refuses(sbx.NotFoundException, "99", sandbox.commands.connect, 99)
 
 
+    def test_a_command_reads_what_it_is_sent(self):
+        sandbox = self.sandbox()
+        handle = sandbox.commands.run("while read -r line; do echo \"got $line\"; done; echo end", background=True, stdin=True)
+        pieces = iter(handle)
+        handle.send_stdin("one\n")
+        self.assertEqual(next(pieces), ("got one\n", None, None))
+        sandbox.commands.send_stdin(handle.pid, "t")
+        sandbox.commands.connect(handle.pid).send_stdin(b"wo\n")
+        self.assertEqual(next(pieces), ("got two\n", None, None))
+        pieces.close()
+        sandbox.commands.close_stdin(handle.pid)
+        self.assertEqual(handle.wait().stdout, "got one\ngot two\nend\n")
+        self.refuses(sbx.NotFoundException, "has ended", handle.send_stdin, "late")
+        closed = sandbox.commands.run("sleep 60", background=True)
+        self.refuses(sbx.InvalidArgumentException, "is not open", closed.send_stdin, "x")
+        both = sandbox.commands.run("echo out; echo err >&2", background=True)
+        self.assertEqual(sorted(each for piece in both for each in piece if each), ["err\n", "out\n"])
+
+
 class Life(SandboxTest):
     def test_begin_and_end(self):
         with self.sandbox(timeout=600, metadata={"for": "a test"}) as sandbox:
             info = sandbox.get_info()
-            self.assertEqual((info.sandbox_id, info.template_id, info.metadata), (sandbox.sandbox_id, "agent", {"for": "a test"}))
+            self.assertEqual((info.sandbox_id, info.template_id, info.metadata), (sandbox.sandbox_id, "e2b", {"for": "a test"}))
             self.assertTrue(0 < (info.end_at - info.started_at).total_seconds() <= 601)
             sandbox.set_timeout(900)
             self.assertGreater((sandbox.get_info().end_at - info.end_at).total_seconds(), 200)
@@ -201,7 +246,7 @@ class Life(SandboxTest):
             self.assertEqual([each.sandbox_id for each in pages.next_items()], [sandbox.sandbox_id])
             self.assertFalse(pages.has_next)
             (metrics,) = sandbox.get_metrics()
-            self.assertEqual((metrics.cpu_count, metrics.mem_total, metrics.disk_total), (2.0, 2 << 30, 1 << 30))
+            self.assertEqual((metrics.cpu_count, metrics.mem_total, metrics.disk_total), (2.0, 1 << 30, 512 << 20))
             sandbox.run_code("x = 5")
             self.assertEqual(sbx.Sandbox.connect(sandbox.sandbox_id, program=SBX).run_code("x").text, "5")
             self.assertTrue(sandbox.is_running())
@@ -228,12 +273,13 @@ class Life(SandboxTest):
     def test_what_it_may_reach_is_the_policys(self):
         (self.work / "here.txt").write_text("of the host")
         self.assertEqual(self.sandbox().commands.run("ls").stdout, "")
+        self.assertEqual(self.sandbox().commands.run("pwd; id -un; echo ~; echo 1 > /data/x; cat /data/x").stdout, "/home/user\nuser\n/home/user\n1\n")
         own = self.sandbox(workspace=str(self.work))
         self.assertEqual(own.files.read("here.txt"), "of the host")
         own.files.write("here.txt", "changed")
         self.assertEqual(((self.work / "here.txt").read_text(), own.files.read("here.txt")), ("of the host", "changed"))
         self.assertEqual(self.sandbox("python").get_info().template_id, "python")
-        self.assertEqual(self.sandbox("base").get_info().template_id, "agent")
+        self.assertEqual(self.sandbox("base").get_info().template_id, "e2b")
         self.refuses(sbx.SandboxException, "nosuch", self.sandbox, policy="nosuch")
 
     def test_arguments_of_the_cloud(self):
@@ -272,13 +318,23 @@ class Life(SandboxTest):
         self.assertEqual(sandbox.run_code("import os; os.environ['A']", envs={"A": "of the cell"}).text, "of the cell")
         self.assertEqual(sandbox.run_code("os.environ.get('A')").text, None)
 
+    def test_a_published_port_has_a_host(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        path = self.tmp / "publishes.toml"
+        path.write_text(f'schema = 1\nextends = "e2b"\n[network]\npublish = ["127.0.0.1:{port}:8000"]\n')
+        sandbox = self.sandbox(policy=str(path))
+        self.assertEqual(sandbox.get_host(8000), f"127.0.0.1:{port}")
+        self.assertEqual(sbx.Sandbox.connect(sandbox.sandbox_id, program=SBX).get_host(8000), f"127.0.0.1:{port}")
+        self.refuses(sbx.SandboxException, "network.publish", sandbox.get_host, 800)
+
     def test_what_is_not_offered_says_so(self):
         sandbox = self.sandbox()
         for function, arguments, words in (
                 (sandbox.files.watch_dir, ("a",), "list"), (sandbox.pty.create, (), "session exec -i"), (sandbox.pause, (), "snapshots"), (sandbox.create_snapshot, (), "snapshots"),
-                (sandbox.fork, (), "snapshots"), (sandbox.get_host, (8080,), "network.publish = .8080"), (sandbox.commands.send_stdin, (1, "x"), "< file"),
-                (lambda: sandbox.create_code_context(cwd="/tmp"), (), "change the directory"),
-                (lambda: sandbox.commands.run("cat", stdin=True), (), "<<<")):
+                (sandbox.fork, (), "snapshots"), (sandbox.get_host, (8080,), "network.publish = ..8080:8080"),
+                (lambda: sandbox.commands.run("cat", stdin=True), (), "background=True")):
             self.refuses(sbx.SandboxException, "is not offered: .*" + words, function, *arguments)
         self.refuses(sbx.InvalidArgumentException, "one user", sandbox.commands.run, "id", user="root")
 
