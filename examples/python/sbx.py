@@ -12,12 +12,15 @@
 Needs Python 3.9 and the program sbx, nothing else. docs/python.md says what Sandbox offers.
 """
 
+import asyncio
 import base64
 import codecs
+import contextlib
 import dataclasses
 import datetime
 import enum
 import functools
+import inspect
 import json
 import math
 import os
@@ -31,7 +34,7 @@ import subprocess
 import tempfile
 import time
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Generator, Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
 
 if TYPE_CHECKING:
@@ -418,7 +421,7 @@ def _keeps(_: bool, __: bytes) -> Calls:
 
 @dataclasses.dataclass
 class _Process:
-    """One sbx that is to run."""
+    """One sbx that is to run. Sandbox runs it with subprocess, AsyncSandbox with asyncio; all else of both is the same code."""
 
     words: list[str]
     stdin: Optional[IO[bytes]] = None  # None: nothing
@@ -472,11 +475,60 @@ def _run_process(process: _Process) -> _Done:
         pieces.close()
 
 
+async def _run_process_async(process: _Process) -> _Done:
+    running = await asyncio.create_subprocess_exec(*process.words, stdin=process.stdin or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                                   pass_fds=process.descriptors)
+    kept: tuple[list[bytes], list[bytes]] = ([], [])
+
+    async def read(stream: asyncio.StreamReader, is_error: bool) -> None:
+        data = b"more"
+        while data:
+            data = await stream.read(1 << 16)
+            if is_error or process.take is _keeps:
+                kept[is_error].append(data)
+            for callback, argument in process.take(is_error, data):
+                result = callback(argument)
+                if inspect.isawaitable(result):
+                    await result
+
+    async def forget(stream: asyncio.StreamReader) -> None:
+        while await stream.read(1 << 16):
+            pass
+
+    assert running.stdout is not None and running.stderr is not None
+    readers = [asyncio.ensure_future(read(running.stdout, False)), asyncio.ensure_future(read(running.stderr, True))]
+    try:
+        await asyncio.gather(*readers)
+        status = await running.wait()
+    except BaseException:  # a callback's, or the task was cancelled
+        for reader in readers:
+            reader.cancel()
+        await asyncio.gather(*readers, return_exceptions=True)
+        with contextlib.suppress(ProcessLookupError):
+            running.terminate()
+        await asyncio.gather(forget(running.stdout), forget(running.stderr), running.wait())
+        raise
+    return _Done(status, b"".join(kept[0]), b"".join(kept[1]))
+
+
 def _drive(steps: Steps[T]) -> T:
     try:
         process = next(steps)
         while True:
             process = steps.send(_run_process(process))
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    finally:
+        steps.close()
+
+
+async def _drive_async(steps: Steps[T]) -> T:
+    try:
+        process = next(steps)
+        while True:
+            done = await _run_process_async(process)
+            process = steps.send(done)
     except StopIteration as end:
         value: T = end.value
         return value
@@ -490,6 +542,16 @@ def _sync(steps: "Callable[P, Steps[T]]") -> "Callable[P, T]":
     @functools.wraps(steps)
     def method(*arguments: "P.args", **named: "P.kwargs") -> T:
         return _drive(steps(*arguments, **named))
+
+    return method
+
+
+def _async(steps: "Callable[P, Steps[T]]") -> "Callable[P, Coroutine[Any, Any, T]]":
+    """The same of AsyncSandbox."""
+
+    @functools.wraps(steps)
+    async def method(*arguments: "P.args", **named: "P.kwargs") -> T:
+        return await _drive_async(steps(*arguments, **named))
 
     return method
 
@@ -645,6 +707,14 @@ class Files(_OfSession):
     remove, rename, make_dir, watch_dir = _sync(_FileSteps.remove), _sync(_FileSteps.rename), _sync(_FileSteps.make_dir), _sync(_FileSteps.watch_dir)
 
 
+class AsyncFiles(_OfSession):
+    """The same with coroutines."""
+
+    read, write, write_files = _async(_FileSteps.read), _async(_FileSteps.write), _async(_FileSteps.write_files)
+    list, exists, get_info = _async(_FileSteps.list), _async(_FileSteps.exists), _async(_FileSteps.get_info)
+    remove, rename, make_dir, watch_dir = _async(_FileSteps.remove), _async(_FileSteps.rename), _async(_FileSteps.make_dir), _async(_FileSteps.watch_dir)
+
+
 def _entry(path: str, found: dict[str, Any]) -> EntryInfo:
     mode = int(found["mode"], 8)
     types = {"file": FileType.FILE, "directory": FileType.DIR}
@@ -756,6 +826,37 @@ class CommandHandle(_OfCall):
                 yield (None, piece, None) if is_error else (piece, None, None)
 
 
+class AsyncCommandHandle(_OfCall):
+    """The same with coroutines, and `async for`."""
+
+    wait, kill, disconnect = _async(_CallSteps.wait), _async(_CallSteps.kill), _async(_CallSteps.disconnect)
+    send_stdin, close_stdin = _async(_CallSteps.send_stdin), _async(_CallSteps.close_stdin)
+
+    async def __aiter__(self) -> AsyncIterator[tuple[Optional[str], Optional[str], None]]:
+        text, process = _Text(), self._log()
+        pieces: asyncio.Queue[Optional[tuple[bool, bytes]]] = asyncio.Queue(16)
+        process.take = lambda is_error, data: [(pieces.put, (is_error, data))]
+        reading = asyncio.ensure_future(_run_process_async(process))
+        reading.add_done_callback(lambda _: ends.set())
+        ends = asyncio.Event()
+        try:
+            while not (ends.is_set() and pieces.empty()):
+                waiting = [asyncio.ensure_future(pieces.get()), asyncio.ensure_future(ends.wait())]
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                waiting[1].cancel()
+                if not waiting[0].done():
+                    waiting[0].cancel()
+                    continue
+                got = waiting[0].result()
+                assert isinstance(got, tuple)
+                piece = text.decode(*got)
+                if piece:
+                    yield (None, piece, None) if got[0] else (piece, None, None)
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+
 class _CommandSteps(_OfSession):
     """`sandbox.commands`."""
 
@@ -818,6 +919,24 @@ class Commands(_OfSession):
     def connect(self, pid: int, **_: Any) -> CommandHandle:
         _drive(_CommandSteps.find(self, pid))
         return CommandHandle(self._session, pid)
+
+
+class AsyncCommands(_OfSession):
+    """The same with coroutines."""
+
+    async def run(self, cmd: str, background: bool = False, envs: Optional[dict[str, str]] = None, user: Optional[str] = None, cwd: Optional[str] = None,
+                  on_stdout: OnText = None, on_stderr: OnText = None, stdin: Optional[bool] = None, timeout: Optional[float] = 60,
+                  request_timeout: Optional[float] = None) -> Any:
+        """Runs a line of bash: a CommandResult, or an AsyncCommandHandle in the background."""
+        if background:
+            return AsyncCommandHandle(self._session, await _drive_async(_CommandSteps.begin(self, cmd, envs, user, cwd, stdin)))
+        return await _drive_async(_CommandSteps.run(self, cmd, envs, user, cwd, on_stdout, on_stderr, stdin, timeout))
+
+    list, kill, send_stdin, close_stdin = _async(_CommandSteps.list), _async(_CommandSteps.kill), _async(_CommandSteps.send_stdin), _async(_CommandSteps.close_stdin)
+
+    async def connect(self, pid: int, **_: Any) -> AsyncCommandHandle:
+        await _drive_async(_CommandSteps.find(self, pid))
+        return AsyncCommandHandle(self._session, pid)
 
 
 class _Pty:
@@ -1134,5 +1253,59 @@ class Sandbox(_Begun):
 
     @property
     def filesystem(self) -> Files:
+        _warn_of_v0("sandbox.filesystem", "sandbox.files")
+        return self.files
+
+
+class AsyncSandbox(_Begun):
+    """The same with coroutines: `async with await AsyncSandbox.create() as sandbox: (await sandbox.run_code("1 + 1")).text`.
+
+    Callbacks may be coroutines. A task that is cancelled cancels its cell or command."""
+
+    def __init__(self, *_: Any, **__: Any):
+        raise InvalidArgumentException("AsyncSandbox() can't wait for the start: use await AsyncSandbox.create()")
+
+    @classmethod
+    def _of(cls, facts: dict[str, Any], program: str, metadata: dict[str, str]) -> "AsyncSandbox":
+        sandbox = cls.__new__(cls)
+        _Begun.__init__(sandbox, facts, program, metadata)
+        sandbox.files, sandbox.commands = AsyncFiles(sandbox._session), AsyncCommands(sandbox._session)
+        return sandbox
+
+    files: AsyncFiles
+    commands: AsyncCommands
+
+    @classmethod
+    async def create(cls, template: Optional[str] = None, timeout: Optional[float] = 300, metadata: Optional[dict[str, str]] = None, envs: Optional[dict[str, str]] = None, *,
+                     policy: Optional[str] = None, workspace: Optional[str] = None, program: str = "sbx", **compatible: Any) -> "AsyncSandbox":
+        return cls._of(await _drive_async(_start(template, timeout, envs, policy, workspace, program, compatible)), program, metadata or {})
+
+    @classmethod
+    async def connect(cls, sandbox_id: str, timeout: Optional[float] = None, *, program: str = "sbx", **compatible: Any) -> "AsyncSandbox":
+        """One that lives. It does not end with this process."""
+        return cls._of(await _drive_async(_find(sandbox_id, timeout, program, compatible)), program, {})
+
+    list = staticmethod(_async(_list))
+    kill = _Kill(_drive_async)
+
+    async def __aenter__(self) -> "AsyncSandbox":
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.close()
+
+    run_code, close = _async(_SandboxSteps.run_code), _async(_SandboxSteps.close)
+    create_code_context, list_code_contexts = _async(_SandboxSteps.create_code_context), _async(_SandboxSteps.list_code_contexts)
+    remove_code_context, restart_code_context = _async(_SandboxSteps.remove_code_context), _async(_SandboxSteps.restart_code_context)
+    is_running, set_timeout, get_info, get_metrics = _async(_SandboxSteps.is_running), _async(_SandboxSteps.set_timeout), _async(_SandboxSteps.get_info), _async(_SandboxSteps.get_metrics)
+    pause = create_snapshot = fork = _async(_SandboxSteps.pause)
+
+    @property
+    def notebook(self) -> _Notebook:
+        _warn_of_v0("sandbox.notebook.exec_cell", "sandbox.run_code")
+        return _Notebook(functools.partial(_async(_SandboxSteps.exec_cell), self))
+
+    @property
+    def filesystem(self) -> AsyncFiles:
         _warn_of_v0("sandbox.filesystem", "sandbox.files")
         return self.files

@@ -2,8 +2,10 @@
 """`Sandbox` of examples/python/sbx.py with real sessions: every name that it offers, and the sentence of every one that it does not."""
 
 import ast
+import asyncio
 import glob
 import importlib.util
+import inspect
 import json
 import os
 import socket
@@ -337,6 +339,107 @@ class Life(SandboxTest):
                 (lambda: sandbox.commands.run("cat", stdin=True), (), "background=True")):
             self.refuses(sbx.SandboxException, "is not offered: .*" + words, function, *arguments)
         self.refuses(sbx.InvalidArgumentException, "one user", sandbox.commands.run, "id", user="root")
+
+
+class Async(SandboxTest):
+    """AsyncSandbox: what waits is another code, the rest is the same."""
+
+    def run_async(self, program):
+        async def run():
+            async with await sbx.AsyncSandbox.create(program=SBX) as sandbox:
+                self.addCleanup(sbx.Sandbox.kill, sandbox.sandbox_id, program=SBX)
+                await program(sandbox)
+            self.assertFalse(await sandbox.is_running())
+        asyncio.run(run())
+
+    async def refuses_async(self, kind, words, awaited):
+        with self.assertRaisesRegex(kind, words) as raised:
+            await awaited
+        self.assertIs(type(raised.exception), kind)
+        return raised.exception
+
+    def test_both_have_the_same_names(self):
+        def names(kind):
+            return {name for name in dir(kind) if not name.startswith("_")}
+        for one, other in ((sbx.Sandbox, sbx.AsyncSandbox), (sbx.Files, sbx.AsyncFiles), (sbx.Commands, sbx.AsyncCommands), (sbx.CommandHandle, sbx.AsyncCommandHandle)):
+            self.assertEqual(names(one) | {"files", "commands"}, names(other) | {"files", "commands"})
+            for name in names(one) - {"pty", "get_host", "notebook", "filesystem", "kill", "sandbox_id", "pid"}:
+                with self.subTest(f"{one.__name__}.{name}"):
+                    self.assertEqual([inspect.iscoroutinefunction(getattr(each, name)) for each in (one, other)], [False, True])
+                    if name != "create":
+                        self.assertEqual(*(list(inspect.signature(getattr(each, name)).parameters) for each in (one, other)))
+
+    def test_cells_and_callbacks(self):
+        async def program(sandbox):
+            seen = []
+
+            async def later(each):
+                await asyncio.sleep(0)
+                seen.append(each)
+            execution = await sandbox.run_code("import sys; print('out'); print('err', file=sys.stderr); display(1); 2", on_stdout=later, on_stderr=later, on_result=later)
+            self.assertEqual((execution.text, self.out(execution)), ("2", "out\n"))
+            self.assertEqual(sorted("".join(each.line for each in seen if isinstance(each, sbx.OutputMessage)).split()), ["err", "out"])
+            self.assertEqual([each.text for each in seen if isinstance(each, sbx.CellResult)], ["1", "2"])
+            self.assertEqual((await sandbox.run_code("1 / 0", on_error=later)).error, seen[-1])
+            raised = await self.refuses_async(sbx.TimeoutException, "wall-time", sandbox.run_code("print('before', flush=True)\nwhile True: pass", timeout=0.5))
+            self.assertEqual(self.out(raised.execution), "before\n")
+            context = await sandbox.create_code_context(cwd="/tmp")
+            self.assertEqual((await sandbox.run_code("import os; os.getcwd()", context=context)).text, "/tmp")
+            self.assertEqual({each.id for each in await sandbox.list_code_contexts()}, {"python", context.id})
+            with self.assertWarns(DeprecationWarning):
+                self.assertEqual((await sandbox.notebook.exec_cell("6 * 7")).text, "42")
+        self.run_async(program)
+
+    def test_files_and_commands(self):
+        async def program(sandbox):
+            self.assertEqual(await sandbox.files.write("a/file", b"text"), sbx.WriteInfo("file", "a/file"))
+            self.assertEqual((await sandbox.files.read("a/file"), b"".join(await sandbox.files.read("a/file", "stream"))), ("text", b"text"))
+            self.assertEqual(([each.path for each in await sandbox.files.list("a")], await sandbox.files.exists("b"), await sandbox.files.make_dir("a")), (["a/file"], False, False))
+            await self.refuses_async(sbx.FileNotFoundException, "absent", sandbox.files.read("absent"))
+            seen = []
+            self.assertEqual((await sandbox.commands.run("echo out; echo err >&2", on_stdout=seen.append)).stderr, "err\n")
+            self.assertEqual("".join(seen), "out\n")
+            self.assertEqual((await self.refuses_async(sbx.CommandExitException, "status 3", sandbox.commands.run("exit 3"))).exit_code, 3)
+            handle = await sandbox.commands.run("while read -r line; do echo \"got $line\"; done; echo end", background=True, stdin=True)
+            await handle.send_stdin("one\n")
+            async for out, _, _ in handle:
+                self.assertEqual(out, "got one\n")
+                break
+            await sandbox.commands.close_stdin(handle.pid)
+            self.assertEqual((await handle.wait()).stdout, "got one\nend\n")
+        self.run_async(program)
+
+    def test_a_cancelled_task_cancels_its_cell_alone(self):
+        async def program(sandbox):
+            await sandbox.run_code("x = 5")
+            begun = asyncio.Event()
+            cell = asyncio.ensure_future(sandbox.run_code("import time\nprint('begun', flush=True)\ntime.sleep(1000)", on_stdout=lambda _: begun.set()))
+            await begun.wait()
+            cell.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await cell
+            self.assertEqual((await sandbox.run_code("x")).text, "5")
+
+            def fails(_):
+                raise KeyError("of the callback")
+            with self.assertRaises(KeyError):
+                await sandbox.run_code("while True: print('x' * 1000)", on_stdout=fails)
+            self.assertEqual((await sandbox.run_code("x")).text, "5")
+        self.run_async(program)
+
+    def test_ten_sandboxes_from_one_loop(self):
+        async def one(number):
+            async with await sbx.AsyncSandbox.create(program=SBX) as sandbox:
+                await sandbox.run_code(f"x = {number}")
+                return (await sandbox.run_code("x * 2")).text
+
+        async def run():
+            return await asyncio.gather(*(one(number) for number in range(10)))
+        self.assertEqual(asyncio.run(run()), [str(number * 2) for number in range(10)])
+        self.assertEqual(sbx.Sandbox.list(program=SBX).next_items(), [])
+
+    def test_it_says_how_it_begins(self):
+        self.refuses(sbx.InvalidArgumentException, "await AsyncSandbox.create", sbx.AsyncSandbox)
 
 
 class TheFile(unittest.TestCase):
