@@ -4,11 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/random.hpp"
 #include "base/sys.hpp"
 #include "base/tell.hpp"
+#include "base/text.hpp"
+#include "changes/kept.hpp"
+#include "host/state.hpp"
 #include "record/words.hpp"
 #include "session/session_directory.hpp"
 
@@ -50,7 +54,14 @@ void Place::begin() {
     starting_ = "mcp-" + std::to_string(::getpid()) + "-" + random_hex().substr(0, 4);
   else if (session::Client::connect(facts_.host, starting_))
     return try_to_join();
-  const Status begun = starter_.start(loop_, starting_, [this](const auto& started) {
+  // A named one may end and come back, and each of its sets has a name of its own.
+  constexpr std::size_t kLongest = 50;
+  keep_as_.clear();
+  if (facts_.is_copy)
+    keep_as_ = options_.session.empty()
+                   ? starting_
+                   : starting_.substr(0, kLongest) + "-" + random_hex().substr(0, 4);
+  const Status begun = starter_.start(loop_, starting_, keep_as_, [this](const auto& started) {
     // Another server may have started the named one meanwhile.
     if (started || (!options_.session.empty() && started.error().code == "session-exists"))
       return try_to_join();
@@ -87,7 +98,11 @@ void Place::session_ended() {
     else
       ++each;
   }
-  note_ = "new session: variables and files of the old one are gone · ";
+  note_ = "new session: variables and files of the old one are gone";
+  const auto store = changes::Store::open(host::state_directory(facts_.host));
+  if (!keep_as_.empty() && store && store->has(keep_as_))
+    note_ += ", its changes are kept as " + keep_as_;
+  note_ += " · ";
 }
 
 std::string Place::take_note() {
@@ -104,16 +119,36 @@ void Place::leave() {
   life_.reset();
 }
 
-void Place::end() {
-  if (!has_session()) return;
+std::string Place::end() {
+  if (!has_session()) return "";
   leave();
   if (options_.session.empty()) {
+    std::string kept = keep();
     if (auto client = connect()) (void)client->stop_and_wait();
-    return;
+    return kept;
   }
   for (const Context& each : contexts_)
     if (auto client = connect())
       (void)client->ask_soon(protocol::RestartRequest{.context = {each.name}});
+  return "";
+}
+
+/// What nobody has applied must not go with the client. The session does the same where this
+/// process is killed.
+std::string Place::keep() {
+  auto client = connect();
+  if (!client || keep_as_.empty()) return "";
+  client::Task<protocol::KeepRequest> task(
+      std::move(*client), {.set = {keep_as_}, .silent = true, .color = Color::never});
+  const auto kept = task.run(std::array{STDIN_FILENO, STDERR_FILENO, STDERR_FILENO});
+  if (kept && !kept->kept) return "";
+  std::string words = kept ? "kept " + std::to_string(kept->kept->changes) +
+                                 " changes: \"sbx changes diff " + kept->kept->name +
+                                 "\" shows, \"sbx changes apply " + kept->kept->name +
+                                 "\" applies them"
+                           : "the changes are not kept: " + printable(kept.error().text());
+  write_stderr("sbx: " + words + "\n");
+  return words;
 }
 
 // ---- contexts ----

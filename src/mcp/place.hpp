@@ -53,8 +53,9 @@ class Place {
   void release(Context& context);
   [[nodiscard]] bool has_session() const { return life_.valid(); }
 
-  /// Ends the session, or what is this server's in it.
-  void end();
+  /// Ends the session, or what is this server's in it. Says what has become of the changes; empty:
+  /// there are none, or the session lives on.
+  [[nodiscard]] std::string end();
 
  private:
   /// Starts an interpreter by asking about it.
@@ -70,6 +71,7 @@ class Place {
   void answer_waiting(const std::string& mistake);
   [[nodiscard]] Status hold();
   void session_ended();
+  [[nodiscard]] std::string keep();
   [[nodiscard]] Result<Context*> fresh(const std::string& language);
   [[nodiscard]] bool make_room();
   void forget(std::list<Context>::iterator context, const std::string& why);
@@ -82,6 +84,7 @@ class Place {
   Starter& starter_;
   std::string name_;
   std::string starting_;  ///< the name of a session that starts
+  std::string keep_as_;   ///< the set of its changes; empty: nobody has asked for one
   /// A connection that asks nothing: with it the session is never idle, and it closes with that.
   UniqueFd life_;
   std::vector<Ready> waiting_;

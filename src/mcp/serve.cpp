@@ -131,7 +131,8 @@ class Server {
     wire_.finish();
     pending_.clear();
     jobs_.clear();
-    place_.end();
+    if (const std::string kept = place_.end(); !kept.empty())
+      log_.write("end", nullptr, result_of_text(kept));
     return {};
   }
 

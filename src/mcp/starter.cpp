@@ -16,20 +16,22 @@ namespace {
 
 struct StartOrder {
   std::string name;
+  std::string keep_as;
 };
-SBX_FIELDS(StartOrder, name)
+SBX_FIELDS(StartOrder, name, keep_as)
 
 /// The cause is for the operator; the client only hears that there is none.
 void tell_findings(const policy::Findings& findings) {
   write_stderr(record::findings_text(findings, {}));
 }
 
-int start_when_told(int socket, const run::Request& request) {
+int start_when_told(int socket, run::Request request) {
   for (;;) {
     auto packet = protocol::receive(socket);
     if (!packet) return 0;
     const auto order = read_fields<StartOrder>(std::move(packet->body));
     if (!order) return 0;
+    request.bring_out.keep = order->keep_as;
     const session::StartAnswer answer = session::start(order->name, request, {}, tell_findings);
     if (answer.error) {
       (void)protocol::send(socket, *answer.error);
@@ -53,8 +55,9 @@ Result<Starter> Starter::fork(const run::Request& request) {
   return Starter(std::move(own), std::move(child));
 }
 
-Status Starter::start(EventLoop& loop, const std::string& name, Ended ended) {
-  SBX_TRY(protocol::send(socket_.get(), StartOrder{.name = name}));
+Status Starter::start(EventLoop& loop, const std::string& name, const std::string& keep_as,
+                      Ended ended) {
+  SBX_TRY(protocol::send(socket_.get(), StartOrder{.name = name, .keep_as = keep_as}));
   return loop.watch(socket_.get(), EPOLLIN, [this, &loop, ended](std::uint32_t) {
     auto packet = protocol::receive(socket_.get());
     loop.forget(socket_.get());

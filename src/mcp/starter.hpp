@@ -24,8 +24,10 @@ class Starter {
   Starter& operator=(Starter&&) = delete;
   ~Starter() = default;
 
-  /// One at a time. Errors: host.
-  [[nodiscard]] Status start(EventLoop& loop, const std::string& name, Ended ended);
+  /// One at a time. `keep_as`: the set in which an end that nobody asked for keeps the changes;
+  /// empty: none. Errors: host.
+  [[nodiscard]] Status start(EventLoop& loop, const std::string& name, const std::string& keep_as,
+                             Ended ended);
 
  private:
   Starter(UniqueFd socket, process::Child child)

@@ -30,6 +30,8 @@ using std::chrono::microseconds;
 
 /// After a stop the calls have 2 s to end, as a cancelled run has, and a moment to be killed.
 constexpr auto kStopsWithin = 4s;
+/// A program chooses how much there is to keep.
+constexpr auto kKeepsWithin = 60s;
 /// A call that was told to end has this long before another one is chosen.
 constexpr std::uint64_t kDiesWithin = 1'000'000;
 
@@ -55,7 +57,8 @@ Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held,
       started_(::time(nullptr)),
       held_(std::move(held)) {}
 
-Status Session::begin(UniqueFd owner) {
+Status Session::begin(UniqueFd owner, std::string keep_as) {
+  keep_as_ = std::move(keep_as);
   socket_ = SBX_TRY(directory_.listen());
   spare_ = SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_RDONLY));
   SBX_TRY(held_->attach(
@@ -295,25 +298,50 @@ void Session::handle_signals() {
 }
 
 void Session::stop(UniqueFd connection, EndCause cause) {
-  if (connection.valid()) stoppers_.push_back(std::move(connection));
+  // Whoever stops it has been asked what becomes of the changes.
+  if (connection.valid()) {
+    stoppers_.push_back(std::move(connection));
+    keep_as_.clear();
+  }
   if (stops_) return end_when_calls_have();
   stops_ = true;
   const Note note{Note::What::cancel, static_cast<std::int32_t>(cause)};
   for (const auto& [number, call] : calls_.all())
     if (call->runs())
       (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
-  loop_.after(kStopsWithin, [this] { over_ = true; });
+  loop_.after(kStopsWithin, [this] { end_late(); });
+  end_when_calls_have();
+}
+
+void Session::end_late() {
+  is_late_ = true;
+  if (keep_as_.empty() && !is_keeping_) {
+    over_ = true;
+    return;
+  }
+  loop_.after(kKeepsWithin, [this] { over_ = true; });
   end_when_calls_have();
 }
 
 void Session::end_when_calls_have() {
-  if (calls_.living() > 0 || reader_.valid()) return;
+  if (reader_.valid() || (calls_.living() > 0 && !is_late_)) return;
   // The output of ended calls may still be on its way to those who follow it.
   const bool all_is_told =
       following_.empty() &&
       std::ranges::all_of(calls_.all(), [](const auto& each) { return each.second->is_drained(); });
-  if (!all_is_told) return (void)loop_.after(1ms, [this] { end_when_calls_have(); });
-  over_ = true;
+  if (!all_is_told && !is_late_) return (void)loop_.after(1ms, [this] { end_when_calls_have(); });
+  if (!begins_to_keep()) over_ = true;
+}
+
+/// The end goes on when that process has ended. Nobody hears its answer.
+bool Session::begins_to_keep() {
+  const std::string set = std::exchange(keep_as_, {});
+  auto sockets = sys::make_packet_pair();
+  if (set.empty() || !sockets) return false;
+  bring_out(protocol::KeepRequest{.set = {set}, .silent = true},
+            {.connection = std::move(sockets->first)});
+  is_keeping_ = reader_.valid();
+  return is_keeping_;
 }
 
 }  // namespace sbx::session

@@ -30,7 +30,9 @@ class Session {
   Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop);
 
   /// `owner`: a pidfd; the session stops when that process ends. Invalid: it has no owner.
-  Status begin(UniqueFd owner);
+  /// `keep_as`: the set in which the changes are kept at an end that nobody asked for; empty: they
+  /// go.
+  Status begin(UniqueFd owner, std::string keep_as);
   void run();
   [[nodiscard]] protocol::SessionFacts info() const;
 
@@ -143,6 +145,8 @@ class Session {
   void answer(const protocol::ExtendRequest& request, UniqueFd connection);
   void stop(UniqueFd connection, EndCause cause = EndCause::stop);
   void end_when_calls_have();
+  void end_late();
+  [[nodiscard]] bool begins_to_keep();
   void handle_signals();
   void look_for_place();
 
@@ -171,6 +175,9 @@ class Session {
   std::uint64_t ends_at_ = 0;
   EventLoop::TimerId lifetime_ = EventLoop::kNoTimer;
   bool cpu_is_spent_ = false;
+  std::string keep_as_;      ///< empty: nobody wants it, or it has begun
+  bool is_keeping_ = false;  ///< before the end
+  bool is_late_ = false;     ///< the calls have had their time
   bool stops_ = false;
   bool over_ = false;
 };

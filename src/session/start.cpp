@@ -35,7 +35,7 @@ void leave_terminal() {
 }
 
 int serve(const std::string& name, const run::Request& request, const run::Sinks& sinks,
-          const Tell& tell, UniqueFd ready, UniqueFd owner) {
+          const Tell& tell, UniqueFd ready, UniqueFd owner, std::string keep_as) {
   const auto refuse = [&](const policy::Findings& findings) {
     tell(findings);
     (void)protocol::send(ready.get(), findings.front());
@@ -53,7 +53,8 @@ int serve(const std::string& name, const run::Request& request, const run::Sinks
   auto loop = EventLoop::make();
   if (!loop) return refuse({loop.error()});
   auto session = std::make_unique<Session>(std::move(*place), std::move(*held), std::move(*loop));
-  if (const Status begun = session->begin(std::move(owner)); !begun) return refuse({begun.error()});
+  if (const Status begun = session->begin(std::move(owner), std::move(keep_as)); !begun)
+    return refuse({begun.error()});
   leave_terminal();
   (void)protocol::send(ready.get(), session->info());
   ready.reset();
@@ -110,7 +111,10 @@ Result<Starting> fork_session(std::string name, run::Request request, run::Sinks
     (void)::setsid();
     UniqueFd owner(std::exchange(request.parent, -1));
     process::keep_only({pair.second.get(), owner.get()});  // nothing of its starter's
-    return serve(name, request, sinks, tell, std::move(pair.second), std::move(owner));
+    // A run that keeps its changes also makes the workspace copy-on-write; a session does not.
+    std::string keep_as = std::exchange(request.bring_out.keep, {});
+    return serve(name, request, sinks, tell, std::move(pair.second), std::move(owner),
+                 std::move(keep_as));
   }));
   return Starting{.process = std::move(child), .answer = std::move(pair.first)};
 }

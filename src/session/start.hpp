@@ -20,7 +20,8 @@ struct Starting {
 };
 using Tell = std::function<void(const policy::Findings&)>;
 /// Forks the session's process. `name`: empty for one of its own making. `request`: its policies,
-/// overrides, program (with `hold`) and variables. `sinks`: of the start. What goes wrong in the
+/// overrides, program (with `hold`), variables, and in `bring_out.keep` the set in which changes
+/// are kept at an end that no command asked for. `sinks`: of the start. What goes wrong in the
 /// start is told in that process, by `tell`. The session stops when the process of the pidfd
 /// `request.parent` ends, if there is one. `before`: called in the new process. Call it while this
 /// process is single-threaded and knows nothing else: the sandbox's PID 1 is a copy of a copy of

@@ -104,6 +104,46 @@ class Walls(McpTest):
             self.assertIn("own-file-writable", refused.err)
         self.assertEqual(self.run_sbx("mcp", "-p", policy, "--log", self.work / "log").status, 0)
 
+    def sets(self):
+        return [each["name"] for each in self.run_sbx("changes", "list", "--json").json["sets"]]
+
+    def test_the_changes_are_kept_when_the_client_ends_the_server_or_is_killed(self):
+        log = self.tmp / "log"
+        client = self.client("--log", log)
+        client.text("write_file", path="new", content="x\n")
+        self.assertEqual(client.end(), 0)
+        [name] = self.sets()
+        self.assertRegex(name, rf"^mcp-{client.process.pid}-[0-9a-f]{{4}}$")
+        self.assertIn(f"sbx: kept 1 changes: \"sbx changes diff {name}\" shows", client.said())
+        self.assertIn(name, json.loads(log.read_text().splitlines()[-1])["answer"])
+        self.assertEqual(self.run_sbx("changes", "apply", "--yes", name).status, 0)
+        self.assertEqual((self.work / "new").read_text(), "x\n")
+        unchanged = self.client()
+        unchanged.text("run_command", command="cat new")
+        self.assertEqual(unchanged.end(), 0)
+        killed = self.client()
+        killed.text("write_file", path="other", content="y\n")
+        killed.process.kill()
+        killed.process.wait()
+        self.nothing_is_left()
+        self.assertEqual({each.split("-")[1] for each in self.sets()}, {str(client.process.pid), str(killed.process.pid)})
+
+    def test_the_changes_are_kept_when_the_lifetime_is_over_and_go_where_the_operator_stops_the_session(self):
+        client = self.client()
+        client.text("write_file", path="new", content="x\n")
+        [name] = self.sessions()
+        self.assertEqual(self.run_sbx("session", "extend", name, "1s").status, 0)
+        wait_until(self.sets, "the session has ended and its changes are kept")
+        lines = []
+        wait_until(lambda: lines.append(first_line(client.text("run_command", command="true"))) or lines[-1].startswith("new session"),
+                   "the next session begins")
+        self.assertIn(f"new session: variables and files of the old one are gone, its changes are kept as {name} · ok · ", lines[-1])
+        stopped = self.client()
+        stopped.text("write_file", path="other", content="y\n")
+        own_session = next(each for each in self.sessions() if f"-{stopped.process.pid}-" in each)
+        self.assertIn("changes that were not applied ended with", self.run_sbx("session", "stop", own_session).err)
+        self.assertNotIn(own_session, self.sets())
+
     def test_the_session_is_not_idle_as_long_as_its_server_lives(self):
         client = self.client("--set", "session.idle=\"1s\"")
         context = context_of(client.text("run_code", code="x = 9"))

@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "session": VALUES | {"protocol", "run", "record", "changes", "worker", "workspace", "cgroup"},
     # What front ends use of sessions.
     "client": VALUES | {"protocol", "run", "session", "transfer"},
-    "mcp": VALUES | {"protocol", "run", "record", "session", "client", "transfer"},
+    "mcp": VALUES | {"protocol", "run", "record", "session", "client", "transfer", "changes"},
     # Front ends: run/launch.hpp starts a sandbox, and they use no mechanism directly.
     "doctor": VALUES | BELOW_FRONT_ENDS,
     "cli": VALUES | BELOW_FRONT_ENDS | {"protocol", "session", "client", "doctor", "mcp", "transfer"},
