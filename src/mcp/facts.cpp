@@ -34,20 +34,26 @@ std::vector<std::string> languages_found(const host::Host& host) {
 
 const char* workspace_words(const Facts& facts) {
   if (facts.is_empty)
-    return "empty: nothing of the host's directory is shown; the operator names it with "
-           "--workspace "
-           "DIR";
+    return "empty: nothing of the user's directory is shown; to see one, ask the user to start "
+           "sbx mcp with --workspace DIR";
   switch (facts.policy.filesystem.workspace.mode.value) {
     case WorkspaceMode::empty:
       return "empty";
     case WorkspaceMode::read_only:
       return "read-only";
     case WorkspaceMode::overlay:
-      return "copy-on-write: your changes stay in the sandbox until the operator applies them";
+      return "copy-on-write: your changes stay in the sandbox until the user applies them";
     case WorkspaceMode::read_write:
-      return "live: your changes are made in the operator's own directory at once";
+      return "live: your changes are made in the user's own directory at once";
   }
   return "";
+}
+
+std::string list_of(const std::vector<std::string>& paths) {
+  constexpr std::size_t kMost = 60;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(paths.size(), kMost); ++i) text += " " + printable(paths[i]);
+  return text + (paths.size() > kMost ? fmt::format(" and {} more", paths.size() - kMost) : "");
 }
 
 std::string budget(Milliseconds value) {
@@ -123,7 +129,10 @@ Result<Facts> facts_of(const Options& options) {
   facts.shell = lookup.find("bash") ? "bash" : "sh";
   facts.directory = plan.working_directory;
   for (const plan::Access& each : plan.access)
-    if (each.rights.make && each.is_directory) facts.writable.push_back(each.path);
+    if (each.is_directory ? each.rights.make : each.rights.write && !each.origin.file.empty())
+      facts.writable.push_back(each.path);
+    else if (!each.lists_only && !each.origin.file.empty())
+      facts.readable.push_back(each.path);
   for (const Degraded& each : plan.degraded) facts.weaker.push_back(each.what());
   facts.reaches_network = !plan.network.own_namespace || plan.network.allow_list;
   facts.is_live = !plan.live.empty();
@@ -152,8 +161,8 @@ std::string policy_text(const Facts& facts) {
   std::string text = fmt::format("policy: {}\n", printable(policy.name.value));
   text += fmt::format("working directory: {} ({})\n", printable(facts.directory),
                       workspace_words(facts));
-  text += "can be written:";
-  for (const std::string& each : facts.writable) text += " " + printable(each);
+  text += "can be written:" + list_of(facts.writable);
+  text += "\ncan be read:" + list_of(facts.readable);
   text += "\nnetwork: ";
   if (!facts.reaches_network)
     text += "none";

@@ -36,6 +36,15 @@ void Log::write(const std::string& what, const Json* arguments, const Json& resu
   line["answer"] = text.substr(0, text.find('\n'));
   if (const Json& meta = session::part(result, "_meta"); meta.contains("sbx/record"))
     line["record"] = session::part(meta, "sbx/record");
+  append(line);
+}
+
+void Log::note(const std::string& words) {
+  append({{"time", ::time(nullptr)}, {"call", nullptr}, {"answer", words}});
+}
+
+void Log::append(const Json& line) {
+  if (!file_.valid()) return;
   if (sys::write_all(file_.get(), dump(line))) return;
   write_stderr("sbx: --log can't be written: no call is logged from here on\n");
   file_.reset();

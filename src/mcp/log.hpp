@@ -17,9 +17,12 @@ class Log {
 
   /// `arguments`: null where it is the end of a job.
   void write(const std::string& what, const Json* arguments, const Json& result);
+  /// What was told to the operator.
+  void note(const std::string& words);
 
  private:
   explicit Log(UniqueFd file) : file_(std::move(file)) {}
+  void append(const Json& line);
 
   UniqueFd file_;
 };

@@ -9,7 +9,6 @@
 
 #include "base/random.hpp"
 #include "base/sys.hpp"
-#include "base/tell.hpp"
 #include "base/text.hpp"
 #include "changes/kept.hpp"
 #include "host/state.hpp"
@@ -65,7 +64,7 @@ void Place::begin() {
     // Another server may have started the named one meanwhile.
     if (started || (!options_.session.empty() && started.error().code == "session-exists"))
       return try_to_join();
-    write_stderr(record::error_text(started.error(), {}));
+    tell_(record::error_text(started.error(), {}));
     answer_waiting(kCannotStart);
   });
   if (!begun) answer_waiting(kCannotStart);
@@ -74,7 +73,7 @@ void Place::begin() {
 void Place::try_to_join() {
   name_ = starting_;
   const Status held = hold();
-  if (!held) write_stderr(record::error_text(held.error(), {}));
+  if (!held) tell_(record::error_text(held.error(), {}));
   answer_waiting(held ? "" : kCannotStart);
 }
 
@@ -119,36 +118,35 @@ void Place::leave() {
   life_.reset();
 }
 
-std::string Place::end() {
-  if (!has_session()) return "";
+void Place::end() {
+  if (!has_session()) return;
   leave();
   if (options_.session.empty()) {
-    std::string kept = keep();
+    keep();
     if (auto client = connect()) (void)client->stop_and_wait();
-    return kept;
+    return;
   }
   for (const Context& each : contexts_)
     if (auto client = connect())
       (void)client->ask_soon(protocol::RestartRequest{.context = {each.name}});
-  return "";
 }
 
 /// What nobody has applied must not go with the client. The session does the same where this
 /// process is killed.
-std::string Place::keep() {
+void Place::keep() {
   auto client = connect();
-  if (!client || keep_as_.empty()) return "";
+  if (!client || keep_as_.empty()) return;
   client::Task<protocol::KeepRequest> task(
       std::move(*client), {.set = {keep_as_}, .silent = true, .color = Color::never});
   const auto kept = task.run(std::array{STDIN_FILENO, STDERR_FILENO, STDERR_FILENO});
-  if (kept && !kept->kept) return "";
-  std::string words = kept ? "kept " + std::to_string(kept->kept->changes) +
-                                 " changes: \"sbx changes diff " + kept->kept->name +
-                                 "\" shows, \"sbx changes apply " + kept->kept->name +
-                                 "\" applies them"
-                           : "the changes are not kept: " + printable(kept.error().text());
-  write_stderr("sbx: " + words + "\n");
-  return words;
+  if (!kept) return tell_(record::error_text(kept.error(), {}));
+  if (!kept->kept) return;
+  const auto& [name, count, bytes, lost] = *kept->kept;
+  tell_("sbx: kept " + std::to_string(count) + (count == 1 ? " change" : " changes") +
+        ": \"sbx changes diff " + name + "\" shows, \"sbx changes apply " + name + "\" applies " +
+        (count == 1 ? "it" : "them") + "\n");
+  for (const protocol::LeftFacts& each : lost.value_or(std::vector<protocol::LeftFacts>{}))
+    tell_("sbx: not kept: " + printable(each.path) + ": " + printable(each.why) + "\n");
 }
 
 // ---- contexts ----

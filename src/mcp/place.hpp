@@ -35,8 +35,11 @@ class Place {
   /// Why nothing can run, for the model; empty: it can.
   using Ready = std::function<void(const std::string& mistake)>;
 
-  Place(EventLoop& loop, const Facts& facts, const Options& options, Starter& starter)
-      : loop_(loop), facts_(facts), options_(options), starter_(starter) {}
+  /// For the operator: whole lines.
+  using Tell = std::function<void(const std::string& words)>;
+
+  Place(EventLoop& loop, const Facts& facts, const Options& options, Starter& starter, Tell tell)
+      : loop_(loop), facts_(facts), options_(options), starter_(starter), tell_(std::move(tell)) {}
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
   ~Place() { leave(); }
@@ -53,9 +56,8 @@ class Place {
   void release(Context& context);
   [[nodiscard]] bool has_session() const { return life_.valid(); }
 
-  /// Ends the session, or what is this server's in it. Says what has become of the changes; empty:
-  /// there are none, or the session lives on.
-  [[nodiscard]] std::string end();
+  /// Ends the session, and keeps its changes; or ends what is this server's in one that lives on.
+  void end();
 
  private:
   /// Starts an interpreter by asking about it.
@@ -71,7 +73,7 @@ class Place {
   void answer_waiting(const std::string& mistake);
   [[nodiscard]] Status hold();
   void session_ended();
-  [[nodiscard]] std::string keep();
+  void keep();
   [[nodiscard]] Result<Context*> fresh(const std::string& language);
   [[nodiscard]] bool make_room();
   void forget(std::list<Context>::iterator context, const std::string& why);
@@ -82,6 +84,7 @@ class Place {
   const Facts& facts_;
   const Options& options_;
   Starter& starter_;
+  Tell tell_;
   std::string name_;
   std::string starting_;  ///< the name of a session that starts
   std::string keep_as_;   ///< the set of its changes; empty: nobody has asked for one

@@ -11,6 +11,7 @@
 #include <sbx/units.hpp>
 
 #include "base/text.hpp"
+#include "record/limit_texts.hpp"
 #include "session/json.hpp"
 
 namespace sbx::mcp {
@@ -141,6 +142,18 @@ std::string first_line(const Json& record, const std::string& tail) {
   return line + tail + "\n";
 }
 
+/// The model has no options: its user has.
+std::string to_allow(const Json& denial) {
+  std::string option;
+  for (const Json& each : part(denial, "options"))
+    if (each.is_string()) option += " " + visible_line(each.get_ref<const std::string&>());
+  const std::string line = visible_line(member_or(denial, "allow_with", ""));
+  if (option.empty() && line.empty()) return "";
+  return "; to allow it, ask the user to start sbx mcp with" +
+         (option.empty() ? " a policy that has " + line
+                         : option + (line.empty() ? "" : ", or with " + line + " in its policy"));
+}
+
 /// Once for each rule.
 std::string refusals(const Json& record) {
   std::string text;
@@ -148,15 +161,46 @@ std::string refusals(const Json& record) {
   for (const Json& each : part(record, "denials")) {
     const std::string rule = visible_line(member_or(each, "rule", ""));
     if (rules.size() == kMostRefusals || !rules.insert(rule).second) continue;
-    const std::string cure = visible_line(member_or(each, "allow_with", ""));
     text += fmt::format("  {}: {}{}\n", visible_line(member_or(each, "what", "")), rule,
-                        cure.empty() ? "" : "; the operator allows it with " + cure);
+                        to_allow(each));
   }
   for (const Json& each : part(part(record, "network"), "failed"))
     if (rules.size() < kMostRefusals && rules.insert(member_or(each, "what", "")).second)
       text += fmt::format("  not reached: {}: {}\n", visible_line(member_or(each, "what", "")),
                           visible_line(member_or(each, "why", "")));
   return text.empty() ? "" : "refused by the policy:\n" + text;
+}
+
+/// Limits that refused something; one that ended the program is in the first line.
+std::string limits(const Json& record) {
+  const std::string end = member_or(part(record, "outcome"), "detail", "");
+  std::string text;
+  for (const Json& each : part(record, "limits_met")) {
+    const std::string name = member_or(each, "limit", "");
+    const record::LimitText* const known = record::find_limit(name);
+    if (known == nullptr || name == "memory" || end.contains("(limits." + name + ")")) continue;
+    const auto value = member_or(each, "value", std::uint64_t{0});
+    text += fmt::format(
+        "limit reached: limits.{} = {}: {}{}; to allow more, ask the user to start sbx mcp with "
+        "{}\n",
+        name, record::toml_value(name, value), known->action,
+        known->refusal.empty() ? "" : fmt::format(", so {}", known->refusal),
+        record::cure_of(*known, value));
+  }
+  return text;
+}
+
+std::string left_running(const Json& record) {
+  const Json& left = part(record, "left_running");
+  const auto count = member_or(left, "count", std::uint64_t{0});
+  if (count == 0) return "";
+  const std::string process = visible_line(member_or(left, "process", ""));
+  return fmt::format(
+      "left running: {}{}; a command ends with all that it has started: run a server by itself, "
+      "with wait_s 0\n",
+      count == 1 ? "1 process was ended with the command"
+                 : fmt::format("{} processes were ended with the command", count),
+      process.empty() ? "" : fmt::format(" ({}{})", process, count == 1 ? "" : " and others"));
 }
 
 bool is_picture(std::string_view mime) {
@@ -271,8 +315,8 @@ std::vector<SavedFile> files_of_record(const Json& record, std::size_t max_text)
 Json result_of_record(const Json& record, const Telling& telling) {
   const Shown shown = show_results(part(record, "answer"));
   const std::vector<Part> parts = parts_of(record, shown);
-  std::string text =
-      telling.note + first_line(record, telling.tail) + refusals(record) + shown.notes;
+  std::string text = telling.note + first_line(record, telling.tail) + refusals(record) +
+                     limits(record) + left_running(record) + shown.notes;
   if (!telling.saved_as.empty() && !shown.files.empty()) {
     text += "saved:";
     for (const SavedFile& each : shown.files) text += " " + telling.saved_as + "-" + each.name;

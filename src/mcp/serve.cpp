@@ -105,7 +105,11 @@ class Server {
         signals_(std::move(signals)),
         options_(options),
         facts_(facts),
-        place_(loop_, facts, options, starter),
+        place_(loop_, facts, options, starter,
+               [this](const std::string& words) {
+                 write_stderr(words);
+                 log_.note(words);
+               }),
         log_(std::move(log)) {}
 
   Status run() {
@@ -131,8 +135,7 @@ class Server {
     wire_.finish();
     pending_.clear();
     jobs_.clear();
-    if (const std::string kept = place_.end(); !kept.empty())
-      log_.write("end", nullptr, result_of_text(kept));
+    place_.end();
     return {};
   }
 
@@ -307,7 +310,8 @@ class Server {
                                   .context = {(*context)->name},
                                   .code = member_or(pending->arguments, "code", ""),
                                   .overrides = overrides_of(pending->arguments)};
-    const bool restarts = member_or(pending->arguments, "restart", false) && !id.empty();
+    const bool restarts = member_or(pending->arguments, "restart", false) &&
+                          (!id.empty() || options_.shares_contexts);
     await(key, *pending, job);
     if (!restarts) return start_cell(job, std::move(request));
     auto client = place_.connect();
@@ -524,8 +528,8 @@ Status begin_and_serve(Options& options) {
   start.program.hold = true;
   if (options.session.empty()) start.parent = self.get();
   Starter starter = SBX_TRY(Starter::fork(start));
-  Log log = SBX_TRY(Log::open(options.log));
   const Facts facts = SBX_TRY(facts_of(options));
+  Log log = SBX_TRY(Log::open(options.log));  // where a policy is refused, no file is left behind
   UniqueFd signals = SBX_TRY(signals::take());
   Server server(SBX_TRY(EventLoop::make()), std::move(wire), std::move(signals), options, facts,
                 starter, std::move(log));

@@ -102,7 +102,19 @@ class Walls(McpTest):
             refused = self.run_sbx("mcp", *options, env={"HOME": str(self.home)})
             self.assertEqual((refused.status, refused.out), (125, ""), refused)
             self.assertIn("own-file-writable", refused.err)
+        self.assertFalse((self.work / "log").exists(), "a log that is refused is not made")
         self.assertEqual(self.run_sbx("mcp", "-p", policy, "--log", self.work / "log").status, 0)
+
+    def test_why_the_sandbox_can_not_start_is_for_the_operator(self):
+        log = self.tmp / "log"
+        (self.home / ".local").mkdir()
+        (self.home / ".local/state").write_text("no directory")
+        client = self.client("--log", log, env={"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": ""})
+        self.assertEqual(client.refused("run_command", command="true"), "the sandbox can't start: ask the user to run sbx doctor")
+        [told, call] = [json.loads(line) for line in log.read_text().splitlines()]
+        self.assertIn(".local/state", told["answer"])
+        self.assertIn(told["answer"], client.said())
+        self.assertEqual(call["call"], "run_command")
 
     def sets(self):
         return [each["name"] for each in self.run_sbx("changes", "list", "--json").json["sets"]]
@@ -114,7 +126,7 @@ class Walls(McpTest):
         self.assertEqual(client.end(), 0)
         [name] = self.sets()
         self.assertRegex(name, rf"^mcp-{client.process.pid}-[0-9a-f]{{4}}$")
-        self.assertIn(f"sbx: kept 1 changes: \"sbx changes diff {name}\" shows", client.said())
+        self.assertIn(f"sbx: kept 1 change: \"sbx changes diff {name}\" shows", client.said())
         self.assertIn(name, json.loads(log.read_text().splitlines()[-1])["answer"])
         self.assertEqual(self.run_sbx("changes", "apply", "--yes", name).status, 0)
         self.assertEqual((self.work / "new").read_text(), "x\n")

@@ -127,6 +127,7 @@ class Code(McpTest):
         client = self.client("--shared-context")
         client.text("run_code", code="x = 5")
         self.assertIn("result:\n5\n", client.text("run_code", code="x"))
+        self.assertIn("error NameError", first_line(client.text("run_code", code="x", restart=True)))
 
     def test_the_context_that_is_idle_longest_gives_its_place(self):
         client = self.client("--set", "session.contexts=2")
@@ -181,6 +182,23 @@ class Commands(McpTest):
         text = client.text("run_code", code="import socket\ntry: socket.create_connection(('192.0.2.1', 80))\nexcept OSError as e: print(e)")
         self.assertIn("refused by the policy:\n", own(text))
         self.assertIn("network", own(text))
+        self.assertIn("; to allow it, ask the user to start sbx mcp with ", own(text))
+
+    def test_what_a_command_leaves_running_is_told(self):
+        client = self.client()
+        text = client.text("run_command", command="sleep 1000 & sleep 1000 &")
+        self.assertTrue(first_line(text).startswith("ok · "), text)
+        self.assertRegex(own(text), r"\nleft running: 2 processes were ended with the command \((sleep|bash) and others\); ")
+        self.assertNotIn("left running", client.text("run_command", command="sleep 1000 & kill $!; wait"))
+
+    def test_a_limit_that_was_met_is_told(self):
+        client = self.client("--disk", "4M")
+        text = client.text("run_command", command="head -c 9000000 /dev/zero >/tmp/large")
+        self.assertTrue(first_line(text).startswith("exit 1 · "), text)
+        self.assertIn('limit reached: limits.disk = "4M": it wrote more than allowed, so write() failed with ENOSPC; '
+                      'to allow more, ask the user to start sbx mcp with --disk 8M', own(text))
+        client.text("run_command", command="rm /tmp/large")
+        self.assertNotIn("limit reached", client.text("run_command", command="head -c 100 /dev/zero >/tmp/small"))
 
     def test_a_call_that_takes_longer_is_a_job_that_wait_gives_the_result_of(self):
         client = self.client()
@@ -236,8 +254,10 @@ class Operator(McpTest):
                  "--env-fd", str(more.fileno())]
         client = self.client(*words[1:], fds=(more.fileno(),))
         text = client.text("get_policy")
-        for said in ("policy: python", "example.org:443", "700 MiB", "99 processes", "77 s of time", "contexts: 3", str(live)):
+        for said in ("policy: python", "example.org:443", "700 MiB", "99 processes", "77 s of time", "contexts: 3"):
             self.assertIn(said, text)
+        self.assertRegex(text, rf"can be written:.* {live}\b")
+        self.assertRegex(text, rf"can be read:.* {readable}\b")
         self.assertNotIn("hunter2", text)
         ran = client.text("run_command", command=f"cat {readable} copied; echo x >{live}/made; echo $COLOR $FROM_FILE $FROM_FD; pwd")
         self.assertEqual(of_program(ran), f"stdout:\nr\nr\nhunter2 1 2\n{self.work}\n")
