@@ -16,7 +16,6 @@
 #include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
-#include "changes/applied_notes.hpp"
 #include "changes/applying.hpp"
 #include "changes/json.hpp"
 #include "changes/kept.hpp"
@@ -41,6 +40,7 @@
 #include "session/client.hpp"
 #include "session/json.hpp"
 #include "session/session_directory.hpp"
+#include "session/snapshot.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -91,42 +91,6 @@ class SessionLife {
  private:
   explicit SessionLife(UniqueFd socket) : socket_(std::move(socket)) {}
   UniqueFd socket_;
-};
-
-/// What `apply` shows and applies: a change set that the session made for it.
-class Snapshot {
- public:
-  static Result<Snapshot> of(const protocol::SnapshotAnswer& made) {
-    return Snapshot(SBX_TRY(changes::Store::open_or_make(made.directory)),
-                    made.snapshot.value_or(""),
-                    SBX_TRY(changes::Store::open_or_make(made.notes_directory)), made.notes);
-  }
-  Snapshot(Snapshot&& other) noexcept
-      : store_(std::move(other.store_)),
-        name_(std::exchange(other.name_, {})),
-        notes_store_(std::move(other.notes_store_)),
-        notes_(std::move(other.notes_)) {}
-  Snapshot(const Snapshot&) = delete;
-  Snapshot& operator=(const Snapshot&) = delete;
-  Snapshot& operator=(Snapshot&&) = delete;
-  ~Snapshot() {
-    if (!name_.empty()) (void)store_.drop(name_);
-  }
-  [[nodiscard]] Result<changes::Kept> load() const { return store_.load(name_); }
-  void note_as_applied(const changes::Kept& kept, const workspace::Applied& applied) const {
-    changes::note_as_applied(notes_store_, notes_, kept, applied.done);
-  }
-
- private:
-  Snapshot(changes::Store store, std::string name, changes::Store notes_store, std::string notes)
-      : store_(std::move(store)),
-        name_(std::move(name)),
-        notes_store_(std::move(notes_store)),
-        notes_(std::move(notes)) {}
-  changes::Store store_;
-  std::string name_;
-  changes::Store notes_store_;
-  std::string notes_;
 };
 
 /// One `sbx session` command.
@@ -651,9 +615,8 @@ class SessionCommand {
     // Signals wait: apply_changes() takes them; one that comes before or after keeps no snapshot
     // from being dropped.
     const signals::Held held(signals::kEnding, signals::Ignored::is_taken_too);
-    const Snapshot snapshot = SBX_TRY(Snapshot::of(made));
-    changes::Kept kept = SBX_TRY(snapshot.load());
-    SBX_TRY(changes::open_directories(kept));
+    const session::Snapshot snapshot = SBX_TRY(session::Snapshot::of(made));
+    const changes::Kept kept = SBX_TRY(snapshot.load());
     if (asks) SBX_TRY(life.hang_up_at_its_end());
     const changes::ApplyEnd end =
         SBX_TRY(changes::apply_changes(kept.copy, kept.changes,
