@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "base/event_loop.hpp"
 #include "base/result.hpp"
@@ -24,6 +25,7 @@ class Wire {
   /// Moves both to descriptors of its own; 0 is then /dev/null and 1 is standard error. Errors:
   /// host, internal.
   [[nodiscard]] static Result<Wire> take();
+  Wire(UniqueFd in, UniqueFd out) : in_(std::move(in)), out_(std::move(out)) {}
   Wire(Wire&&) noexcept = default;
   Wire& operator=(Wire&&) = delete;
   ~Wire() = default;
@@ -35,7 +37,6 @@ class Wire {
   void finish();
 
  private:
-  Wire(UniqueFd in, UniqueFd out) : in_(std::move(in)), out_(std::move(out)) {}
   void read();
   void take_lines();
   void write();
