@@ -88,6 +88,8 @@ int dispatch(const Invocation& typed, const Process& process) {
     return run_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "help") return help_command(typed);
   if (typed.command == "completions") return completions_command(typed);
+  if (typed.command == "mcp tools")
+    return mcp_tools_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "mcp")
     return mcp_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "doctor") return doctor_command(typed);

@@ -279,6 +279,14 @@ std::span<const OptionRow> mcp_options() {
          "Cells without a context_id share one interpreter for each language. For a client with "
          "one conversation for each server.",
          sets<&Invocation::mcp, &McpOptions::shares_contexts>},
+        {"--allow-apply", "", kOptions, kOnce,
+         "Offer the tool apply_changes: the model itself writes files that it names to the "
+         "directory on the host. Protected names and conflicts are refused.",
+         sets<&Invocation::mcp, &McpOptions::allows_apply>},
+        {"--structured", "", kOptions, kOnce,
+         "Give the record as structured content too. For programs: some clients then hide text and "
+         "pictures from the model.",
+         sets<&Invocation::mcp, &McpOptions::is_structured>},
         {"--max-text", "COUNT", kOptions, kOnce,
          "The most characters of a program's output in one answer, 1000 to 1000000. Without it: "
          "20000.",
@@ -289,6 +297,20 @@ std::span<const OptionRow> mcp_options() {
          "how it ended, without what programs wrote.",
          take_log}};
     list.insert(list.begin() + 1, own.begin(), own.end());
+    return list;
+  }();
+  return rows;
+}
+
+std::span<const OptionRow> mcp_tools_options() {
+  static const Rows rows = [] {
+    Rows list;
+    for (const OptionRow& row : mcp_options())
+      if (row.names != std::string_view("--session") && row.names != std::string_view("--log"))
+        list.push_back(row);
+    list.insert(list.begin(), OptionRow{"--sha256", "", kOptions, kOnce,
+                                        "Print the SHA-256 of what is printed without it.",
+                                        sets<&Invocation::mcp, &McpOptions::hashes>});
     return list;
   }();
   return rows;
@@ -537,6 +559,8 @@ constexpr CommandRow kCommands[] = {
      "Serve an agent that speaks the Model Context Protocol on standard input and output: it runs "
      "code and commands in a session under this policy.",
      kWorks, mcp_options},
+    {"mcp tools", "", "Print the tools that sbx mcp offers under these options, one line of JSON.",
+     kWorks, mcp_tools_options},
     {"changes list", "", "List the change sets that --keep has kept.", kWorks, json_options},
     {"changes show", "SET", "List the changes of a set.", kWorks, json_options},
     {"changes diff", "SET", "Show the changes of a set, texts line by line.", kWorks, diff_options},

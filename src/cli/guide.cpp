@@ -118,6 +118,7 @@ constexpr const char* kTrySessionStop[] = {"sbx session stop --keep wednesday wo
                                            "sbx session stop --all"};
 constexpr const char* kTryMcp[] = {"sbx mcp -p data-analysis",
                                    "sbx mcp -p agent --workspace .:read-only"};
+constexpr const char* kTryMcpTools[] = {"sbx mcp tools -p data-analysis", "sbx mcp tools --sha256"};
 constexpr const char* kTryChangesList[] = {"sbx changes list", "sbx changes list --json"};
 constexpr const char* kTryChangesShow[] = {"sbx changes show monday",
                                            "sbx changes show --json monday"};
@@ -186,6 +187,7 @@ constexpr Guide kGuides[] = {
      "0 the client has ended it; 2 the command line is wrong; 125 the policy can't be enforced "
      "here, "
      "or sbx could not do its job."},
+    {"mcp tools", kTryMcpTools, kOther},
     {"changes list", kTryChangesList, kOther},
     {"changes show", kTryChangesShow, kOther},
     {"changes diff", kTryChangesDiff, kShowing},
@@ -196,9 +198,9 @@ constexpr Guide kGuides[] = {
 };
 
 constexpr const char* kListOfRunning[] = {"run", "ps", "stop", "why"};
-constexpr const char* kListOfSessions[] = {"session start", "session exec",   "session eval",
-                                           "session list",  "session show",   "session stats",
-                                           "session stop",  "session extend", "mcp"};
+constexpr const char* kListOfSessions[] = {
+    "session start", "session exec", "session eval",   "session list", "session show",
+    "session stats", "session stop", "session extend", "mcp",          "mcp tools"};
 constexpr const char* kListOfBackground[] = {
     "session calls",   "session logs",     "session wait",      "session kill",    "session send",
     "session context", "session contexts", "session interrupt", "session restart", "session close"};

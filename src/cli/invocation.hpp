@@ -43,6 +43,9 @@ struct McpOptions {
   bool shares_contexts = false;   ///< --shared-context
   std::size_t max_text = 20'000;  ///< --max-text
   std::string log;                ///< --log, empty if none
+  bool allows_apply = false;      ///< --allow-apply
+  bool is_structured = false;     ///< --structured
+  bool hashes = false;            ///< mcp tools --sha256
 };
 
 /// session get --as, ls --depth, rm -r.

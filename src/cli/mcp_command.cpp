@@ -4,10 +4,14 @@
 
 #include <utility>
 
+#include "base/text.hpp"
+#include "cli/answer.hpp"
 #include "cli/complaint.hpp"
 #include "cli/parent.hpp"
 #include "cli/usage.hpp"
 #include "mcp/serve.hpp"
+#include "mcp/tools.hpp"
+#include "record/words.hpp"
 #include "run/variables.hpp"
 #include "session/session_directory.hpp"
 
@@ -16,13 +20,15 @@ namespace {
 
 Result<mcp::Options> server_options(const Invocation& typed, const OwnProcess& process) {
   if (!typed.operands.empty())
-    return usage("usage", "\"sbx mcp\" takes no operands",
+    return usage("usage", "\"sbx " + typed.command + "\" takes no operands",
                  "sbx mcp serves on standard input and output");
   if (!typed.session.empty()) SBX_TRY(session::check_name(typed.session));
   mcp::Options options{.session = typed.session,
                        .shares_contexts = typed.mcp.shares_contexts,
                        .max_text = typed.mcp.max_text,
-                       .log = typed.mcp.log};
+                       .log = typed.mcp.log,
+                       .allows_apply = typed.mcp.allows_apply,
+                       .is_structured = typed.mcp.is_structured};
   options.start.policies = typed.policies;
   if (options.start.policies.empty()) options.start.policies = {{"agent"}};
   for (const auto* list : {&typed.sets, &typed.named, &typed.allow_hosts})
@@ -35,6 +41,16 @@ Result<mcp::Options> server_options(const Invocation& typed, const OwnProcess& p
 }
 
 }  // namespace
+
+int mcp_tools_command(const Invocation& typed, const OwnProcess& process) {
+  const auto options = server_options(typed, process);
+  if (!options) return complain(typed, options.error());
+  auto facts = mcp::facts_of(*options);
+  if (!facts) return complain(typed, facts.error(), exit_status::kCouldNot);
+  const std::string tools = dump(mcp::list_of_tools(*facts));
+  const bool printed = record::print_answer(typed.mcp.hashes ? sha256_hex(tools) + "\n" : tools);
+  return printed ? kDone : exit_status::kCouldNot;
+}
 
 int mcp_command(const Invocation& typed, const OwnProcess& process) {
   const UniqueFd parent = open_parent();

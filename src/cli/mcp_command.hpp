@@ -4,7 +4,9 @@
 
 namespace sbx::cli {
 
-/// `sbx mcp`. Returns its exit status.
+/// `sbx mcp tools`. Returns its exit status.
+[[nodiscard]] int mcp_tools_command(const Invocation& typed, const OwnProcess& process);
+/// The same of `sbx mcp`.
 [[nodiscard]] int mcp_command(const Invocation& typed, const OwnProcess& process);
 
 }  // namespace sbx::cli

@@ -20,8 +20,10 @@ struct Options {
   std::string session;           ///< --session; empty: one of its own
   bool shares_contexts = false;  ///< --shared-context
   std::size_t max_text = 20'000;
-  std::string log{};  ///< --log; empty: none
-  int parent = -1;    ///< a pidfd: the server ends when that process does
+  std::string log{};           ///< --log; empty: none
+  bool allows_apply = false;   ///< --allow-apply
+  bool is_structured = false;  ///< --structured
+  int parent = -1;             ///< a pidfd: the server ends when that process does
 };
 
 /// What is known from the start on.
@@ -38,6 +40,8 @@ struct Facts {
   bool is_live = false;   ///< programs change the operator's own directory
   bool is_copy = false;   ///< the working directory is copy-on-write
   bool is_empty = false;  ///< the working directory shows nothing of the host
+  bool allows_apply = false;
+  bool is_structured = false;
   std::size_t max_text = 0;
 };
 /// Errors: those of the policy and of the plan.

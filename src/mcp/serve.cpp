@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +19,8 @@
 #include "base/sys.hpp"
 #include "base/tell.hpp"
 #include "base/text.hpp"
+#include "host/state.hpp"
+#include "mcp/apply.hpp"
 #include "mcp/files.hpp"
 #include "mcp/log.hpp"
 #include "mcp/message.hpp"
@@ -228,6 +231,8 @@ class Server {
         return place_.prepare([this, key](const std::string& why) { begin_files(key, why); });
       case ToolKind::changes:
         return place_.prepare([this, key](const std::string& why) { show_changes(key, why); });
+      case ToolKind::apply_changes:
+        return place_.prepare([this, key](const std::string& why) { apply_changes(key, why); });
       case ToolKind::get_policy:
         return answer(key, result_of_text(policy_text(facts_)));
     }
@@ -238,8 +243,18 @@ class Server {
     const Pending* const pending = find(key);
     if (pending == nullptr) return;
     log_.write(pending->tool->name, &pending->arguments, result);
+    if (facts_.is_structured && gives_record(*pending->tool) && !result.contains("isError"))
+      add_structure(result);
     tell(pending->request, std::move(result));
     forget(key);
+  }
+
+  /// For programs: the record, or the first line where there is none.
+  static void add_structure(Json& result) {
+    const Json record = part(part(result, "_meta"), "sbx/record");
+    const std::string text = member_or(part(result, "content").front(), "text", "");
+    result["structuredContent"] =
+        record.is_object() ? record : Json{{"status", text.substr(0, text.find('\n'))}};
   }
 
   Pending* find(const std::string& key) {
@@ -455,6 +470,25 @@ class Server {
     if (!begun) answer(key, result_of_mistake(sentence_of(begun.error())));
   }
 
+  /// One that its client cancels ends all the same: the user's directory is whole at every moment.
+  void apply_changes(const std::string& key, const std::string& mistake) {
+    Pending* const pending = find(key);
+    if (pending == nullptr) return;
+    if (!mistake.empty()) return answer(key, result_of_mistake(mistake));
+    auto client = place_.connect();
+    if (!client) return answer(key, result_of_mistake(sentence_of(client.error())));
+    const auto application = std::make_shared<Application>(
+        std::move(*client), part(pending->arguments, "paths").get<std::vector<std::string>>(),
+        facts_.directory, host::state_directory(facts_.host));
+    const auto at = applications_.insert(applications_.end(), application);
+    const Status begun = application->attach(loop_, [this, key, at](Json result) {
+      retired_.emplace_back(std::move(*at));
+      applications_.erase(at);
+      answer(key, std::move(result));
+    });
+    if (!begun) answer(key, result_of_mistake(sentence_of(begun.error())));
+  }
+
   /// A hook of the work calls this, so that the work goes later.
   void finish(const JobPointer& job, Result<Json> record) {
     if (job->work) retired_.emplace_back(std::move(job->work));
@@ -508,12 +542,13 @@ class Server {
   const Options& options_;
   const Facts& facts_;
   Place place_;
-  std::map<std::string, Pending> pending_;      ///< by id
-  std::size_t bytes_ = 0;                       ///< of their lines
-  std::map<std::string, JobPointer> jobs_;      ///< that the client has heard of
-  std::deque<std::string> ended_;               ///< of them
-  std::vector<std::shared_ptr<void>> retired_;  ///< goes after the turn
-  std::uint64_t saved_ = 0;                     ///< number of the last results that were saved
+  std::map<std::string, Pending> pending_;                ///< by id
+  std::size_t bytes_ = 0;                                 ///< of their lines
+  std::map<std::string, JobPointer> jobs_;                ///< that the client has heard of
+  std::deque<std::string> ended_;                         ///< of them
+  std::list<std::shared_ptr<Application>> applications_;  ///< under way
+  std::vector<std::shared_ptr<void>> retired_;            ///< goes after the turn
+  std::uint64_t saved_ = 0;  ///< number of the last results that were saved
   Log log_;
   bool is_over_ = false;
 };

@@ -65,6 +65,9 @@ constexpr Argument kWriteFile[] = {
 constexpr Argument kChanges[] = {
     {"diff", boolean, false, "Show texts line by line, not only names."}};
 
+constexpr Argument kApplyChanges[] = {
+    {"paths", paths, true, "Changed files, as changes names them; no patterns, no directories."}};
+
 constexpr Tool kTools[] = {
     {ToolKind::run_code, "run_code",
      "Run code in the sandbox. Without context_id in a fresh interpreter, whose context_id is in "
@@ -98,7 +101,18 @@ constexpr Tool kTools[] = {
      true,
      false,
      false},
+    {.kind = ToolKind::apply_changes,
+     .name = "apply_changes",
+     .text =
+         "Write the named changes to the user's own directory. All of them, or none where one is a "
+         "conflict with what the user has changed, or a protected name.",
+     .arguments = kApplyChanges,
+     .is_read_only = false,
+     .is_idempotent = false,
+     .runs_programs = false,
+     .has_long_answer = false},
 };
+constexpr std::size_t kMostPaths = 1000;
 
 std::int64_t most_of(const Argument& argument, const Facts& facts) {
   if (argument.most > 0) return argument.most;
@@ -127,6 +141,12 @@ Json input_schema(const Argument& argument, const Facts& facts) {
       schema["type"] = "string";
       schema["enum"] = {"utf-8", "base64"};
       break;
+    case paths:
+      schema["type"] = "array";
+      schema["items"] = {{"type", "string"}};
+      schema["minItems"] = 1;
+      schema["maxItems"] = kMostPaths;
+      break;
     case text:
     case word:
     case path:
@@ -152,11 +172,13 @@ Json json_of(const Tool& tool, const Facts& facts) {
             {"inputSchema", std::move(schema)},
             {"annotations",
              {{"readOnlyHint", tool.is_read_only},
-              {"destructiveHint", (tool.runs_programs || tool.writes) && facts.is_live},
+              {"destructiveHint", tool.kind == ToolKind::apply_changes ||
+                                      ((tool.runs_programs || tool.writes) && facts.is_live)},
               {"idempotentHint", tool.is_idempotent},
               {"openWorldHint", tool.runs_programs && facts.reaches_network}}}};
   // Claude Code else puts what is longer than 50,000 characters aside.
   constexpr std::size_t kOwnLines = 10'000;
+  if (facts.is_structured && gives_record(tool)) json["outputSchema"] = {{"type", "object"}};
   if (tool.has_long_answer)
     json["_meta"] = {{"anthropic/maxResultSizeChars", facts.max_text + kOwnLines}};
   return json;
@@ -164,6 +186,7 @@ Json json_of(const Tool& tool, const Facts& facts) {
 
 /// Only a copy has changes that are not the user's yet.
 bool is_offered(const Tool& tool, const Facts& facts) {
+  if (tool.kind == ToolKind::apply_changes) return facts.allows_apply;
   return tool.kind != ToolKind::changes || facts.is_copy;
 }
 
@@ -178,6 +201,12 @@ std::string names_of(const Tool& tool) {
   for (const Argument& each : tool.arguments)
     names += (names.empty() ? "" : ", ") + std::string(each.name);
   return names.empty() ? "none" : names;
+}
+
+bool is_path(const Json& value) {
+  if (!value.is_string()) return false;
+  const auto& path = value.get_ref<const std::string&>();
+  return !path.empty() && path.size() <= kLongestPath && !path.contains('\0');
 }
 
 std::string mistake_in_value(const Argument& argument, const Json& value, const Facts& facts) {
@@ -200,6 +229,11 @@ std::string mistake_in_value(const Argument& argument, const Json& value, const 
     }
     case encoding:
       return value == "utf-8" || value == "base64" ? "" : needs("utf-8 or base64");
+    case paths:
+      return value.is_array() && !value.empty() && value.size() <= kMostPaths &&
+                     std::all_of(value.begin(), value.end(), is_path)
+                 ? ""
+                 : needs("a list of 1 to 1000 paths");
     case text:
       return value.is_string() ? "" : needs("a string");
     case word:

@@ -19,12 +19,14 @@ enum class ToolKind : std::uint8_t {
   write_file,
   changes,
   get_policy,
+  apply_changes,
 };
 
 enum class ArgumentKind : std::uint8_t {
   text,
   word,  ///< a text without NUL, as each word of a command line
   path,  ///< a word of at most 4096 bytes
+  paths,
   language,
   encoding,
   integer,
@@ -51,6 +53,11 @@ struct Tool {
   bool has_long_answer;
   bool writes = false;  ///< it changes files, and runs nothing
 };
+
+/// Its result is how something ran that a program has.
+[[nodiscard]] constexpr bool gives_record(const Tool& tool) {
+  return tool.kind <= ToolKind::wait;
+}
 
 /// Null where this server has none of that name.
 [[nodiscard]] const Tool* find_tool(std::string_view name, const Facts& facts);

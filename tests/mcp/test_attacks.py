@@ -30,8 +30,10 @@ NUL = r'^argument "\w+" must be without NUL characters: correct it and call agai
 LONGER = r'^argument "\w+" must be of at most 4096 bytes: correct it and call again$'
 NO_CONTEXT = r"^this server has no context of that context_id: call run_code without context_id$"
 NO_JOB = r"^this server has no job of that job_id: "
-# By tool and argument: the first line for each trick, "*" for the others.
+# By tool and argument: the first line for each trick, "*" for the others. What is applied comes before what is written.
 EXPECTED = {
+    ("apply_changes", "paths"): {"nul": r'^argument "paths" must be a list', "empty": r'^argument "paths" must be a list', "long": r'^argument "paths" must be a list',
+                                 "link": r"^nothing was applied: 'link-out': it was not changed", "*": r"^nothing was applied: '.*': it was not changed"},
     ("run_code", "code"): {"nul": r"^(error|stopped|nothing ran|exit|ok)", "*": r"^(error \w+, line 1|ok) · "},
     ("run_code", "context_id"): {"empty": r"^ok · ", "*": NO_CONTEXT},
     ("run_code", "language"): {"*": r'^argument "language" must be one of '},
@@ -53,10 +55,12 @@ class Model(McpTest):
     def test_each_row_of_the_table_has_its_first_line(self):
         (self.work / "link-out").symlink_to("/etc/passwd")
         secret = self.write("secret", "TOP-SECRET\n", directory=self.tmp)
-        client = self.client()
+        client = self.client("--allow-apply")
+        client.text("run_command", command="touch changed")
         rows = 0
         for (tool, argument), lines in EXPECTED.items():
             for trick, value in TRICKS.items():
+                value = [value] if argument == "paths" else value
                 result = client.run(tool, **{**OTHERS.get(tool, {}), argument: value})
                 with self.subTest(tool=tool, argument=argument, trick=trick):
                     text = text_of(result)

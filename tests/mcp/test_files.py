@@ -70,6 +70,71 @@ class Files(McpTest):
         self.assertEqual((self.work / "live").read_text(), "x")
 
 
+class Applying(McpTest):
+    def applier(self, *options):
+        return self.client("--allow-apply", *options)
+
+    def test_the_named_files_and_no_others_reach_the_users_directory(self):
+        self.write("old", "one\n")
+        self.write("gone", "x\n")
+        client = self.applier()
+        client.text("run_command", command="echo two >old; rm gone; mkdir new; echo a >new/a; echo b >new/b; echo s >'[o]ld'; echo s >'*'")
+        [tool] = [each for each in client.result(client.ask("tools/list"))["tools"] if each["name"] == "apply_changes"]
+        self.assertEqual((tool["annotations"]["destructiveHint"], tool["annotations"]["readOnlyHint"]), (True, False))
+        applied = client.text("apply_changes", paths=["./new/a", "gone"])
+        self.assertEqual(first_line(applied), "ok · 3 applied to the user's directory")
+        self.assertEqual(sorted(applied.splitlines()[1:]), ["  gone", "  new", "  new/a"])
+        self.assertEqual(sorted(each.name for each in self.work.rglob("*")), ["a", "new", "old"])
+        self.assertEqual(client.text("apply_changes", paths=["[o]ld"]), "ok · 1 applied to the user's directory\n  [o]ld\n")
+        client.text("apply_changes", paths=["*"])
+        self.assertEqual((self.work / "old").read_text(), "one\n", "a name is not a pattern")
+        self.assertFalse((self.work / "new/b").exists())
+        client.text("run_command", command="echo three >old")
+        client.text("apply_changes", paths=[str(self.work / "old")])
+        self.assertEqual((self.work / "old").read_text(), "three\n")
+
+    def test_what_may_not_be_applied_is_refused_and_nothing_else_is_applied_with_it(self):
+        (self.work / ".git/hooks").mkdir(parents=True)
+        self.write("mine", "one\n")
+        client = self.applier()
+        client.text("run_command", command="echo x >good; echo x >.git/hooks/pre-commit; echo x >.mcp.json; echo two >mine; mkdir dir; echo x >dir/in; mkfifo pipe")
+        self.write("mine", "the user's\n")
+        for path, why in ((".git/hooks/pre-commit", "a protected name"), (".mcp.json", "a protected name"), ("mine", "changed"), ("dir", "name files"),
+                          ("dir/*", "it was not changed"), ("../work/good", "it was not changed"), ("/etc/passwd", "it was not changed"),
+                          (".", "it was not changed"), ("**", "it was not changed"), ("pipe", "a FIFO")):
+            with self.subTest(path=path):
+                refused = client.refused("apply_changes", paths=["good", path])
+                self.assertTrue(refused.startswith("nothing was applied: "), refused)
+                self.assertIn(why, refused)
+        for paths in ([], "good", [1], [""], ["a\0b"], ["good"] * 1001):
+            self.assertIn('argument "paths" must be a list of 1 to 1000 paths', client.refused("apply_changes", paths=paths))
+        self.assertFalse((self.work / "good").exists())
+        self.assertEqual((self.work / "mine").read_text(), "the user's\n")
+        self.assertTrue(client.text("apply_changes", paths=["good"]).startswith("ok · 1 applied"))
+
+    def test_only_the_operator_offers_it_and_no_file_of_his_lies_where_it_writes(self):
+        client = self.client()
+        self.assertEqual(client.error(client.call("apply_changes", paths=["x"]))["code"], -32602)
+        for options, words in ((("--workspace", f"{self.work}:read-write"), "--allow-apply needs a copy-on-write workspace"),
+                               (("-p", self.policy("", name="work/own.toml"), "--workspace", f"{self.work}:overlay"), "own-file-writable"),
+                               (("--log", self.work / "log"), "own-file-writable")):
+            refused = self.run_sbx("mcp", "--allow-apply", *options)
+            self.assertNotEqual(refused.status, 0)
+            self.assertIn(words, refused.err)
+        self.write(".mcp.json", "{}")  # a protected name
+        self.assertEqual(self.run_sbx("mcp", "--allow-apply").status, 0)
+        (self.work / ".claude.json").write_text("{}")
+        self.assertIn("own-file-writable", self.run_sbx("mcp", "--allow-apply").err)
+
+    def test_an_application_whose_client_is_gone_is_whole(self):
+        client = self.applier()
+        client.text("run_command", command="for i in $(seq 300); do echo $i >$i; done")
+        client.call("apply_changes", paths=[str(number) for number in range(1, 301)])
+        client.end()
+        self.nothing_is_left()
+        self.assertIn(len(list(self.work.iterdir())), (0, 300))
+
+
 class Walls(McpTest):
     def test_the_log_has_a_line_for_each_call_without_what_programs_wrote(self):
         log = self.tmp / "log"
@@ -97,6 +162,10 @@ class Walls(McpTest):
         self.write(".gemini/settings.json", "{}")
         twin = self.run_sbx("mcp", "-p", self.policy("", name="own.toml"), *live)  # .gemini stays as it is
         self.assertEqual((twin.status, twin.out), (0, ""), twin)
+        (self.tmp / "link").symlink_to(self.work)
+        for log in (self.work / "log", self.tmp / "link/log"):  # neither is there yet
+            refused = self.run_sbx("mcp", "--log", log, *live)
+            self.assertEqual((refused.status, "own-file-writable" in refused.err), (125, True), refused)
         self.write(".claude.json", "{}")
         for options in (("-p", policy, *live), ("--log", self.work / "log", *live), live):
             refused = self.run_sbx("mcp", *options, env={"HOME": str(self.home)})

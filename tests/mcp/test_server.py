@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`sbx mcp`: the two eras of the protocol, code and commands, and every way in which a client ends the server."""
 
+import hashlib
 import json
 import os
 import signal
@@ -63,6 +64,28 @@ class Protocol(McpTest):
             self.assertNotRegex(json.dumps(schema), r'"(anyOf|oneOf|\$ref)"')
             self.assertNotIn("outputSchema", tool)
         self.assertEqual(self.sessions(), [])
+
+    def test_the_tools_are_printed_and_hashed_as_the_server_lists_them(self):
+        client = self.client("--allow-apply", "--structured")
+        printed = self.run_sbx("mcp", "tools", "--allow-apply", "--structured")
+        self.assertEqual(json.loads(printed.out), {"tools": client.result(client.ask("tools/list"))["tools"]})
+        hashed = self.run_sbx("mcp", "tools", "--allow-apply", "--structured", "--sha256")
+        self.assertEqual(hashed.out, hashlib.sha256(printed.out.encode()).hexdigest() + "\n")
+        self.assertNotEqual(hashed.out, self.run_sbx("mcp", "tools", "--sha256").out)
+        self.assertEqual(self.run_sbx("mcp", "tools", "operand").status, 2)
+
+    def test_the_record_is_structured_content_only_where_the_operator_says_so(self):
+        client = self.client("--structured")
+        tools = client.result(client.ask("tools/list"))["tools"]
+        self.assertEqual([each["name"] for each in tools if "outputSchema" in each], ["run_code", "run_command", "wait"])
+        for tool, arguments in (("run_code", {"code": "print(1)"}), ("run_command", {"command": "echo 1"})):
+            result = client.run(tool, **arguments)
+            self.assertEqual(result["structuredContent"], result["_meta"]["sbx/record"])
+            self.assertIn("stdout:\n1\n", text_of(result))
+        running = client.run("run_command", command="sleep 1000", wait_s=0)
+        self.assertEqual(running["structuredContent"], {"status": first_line(text_of(running))})
+        self.assertNotIn("structuredContent", client.run("run_command", command="true", cwd="nowhere"))
+        self.assertNotIn("structuredContent", client.run("get_policy"))
 
     def test_an_answer_belongs_to_its_request_whatever_its_id_is(self):
         client = self.client()
@@ -259,6 +282,10 @@ class Operator(McpTest):
         self.assertRegex(text, rf"can be written:.* {live}\b")
         self.assertRegex(text, rf"can be read:.* {readable}\b")
         self.assertNotIn("hunter2", text)
+        tools = client.result(client.ask("tools/list"))["tools"]
+        self.assertEqual(self.run_sbx("mcp", "tools", *words[1:], pass_fds=(more.fileno(),)).json, {"tools": tools})
+        [code, *_] = self.run_sbx("mcp", "tools", "-p", "strict", "--max-text", "2000").json["tools"]
+        self.assertEqual(code["_meta"], {"anthropic/maxResultSizeChars": 12000})
         ran = client.text("run_command", command=f"cat {readable} copied; echo x >{live}/made; echo $COLOR $FROM_FILE $FROM_FD; pwd")
         self.assertEqual(of_program(ran), f"stdout:\nr\nr\nhunter2 1 2\n{self.work}\n")
         self.assertEqual((live / "made").read_text(), "x\n")

@@ -116,13 +116,11 @@ class Completer {
       offer_options(commands().front());
       return std::nullopt;
     }
-    if ((command_ = row_of(words_[0])) != nullptr) return 1;
-    if (words_.size() == 2) {
-      offer_commands(words_[0]);
-      return std::nullopt;
-    }
-    command_ = row_of(words_[0] + " " + words_[1]);
-    return command_ == nullptr ? std::nullopt : std::optional(std::size_t{2});
+    if (words_.size() == 2) offer_commands(words_[0]);
+    // "mcp" is a command, and so is "mcp tools".
+    if (words_.size() > 2 && (command_ = row_of(words_[0] + " " + words_[1])) != nullptr) return 2;
+    command_ = row_of(words_[0]);
+    return command_ == nullptr ? std::nullopt : std::optional(std::size_t{1});
   }
 
   /// What stands after the command's name, read as split.cpp reads it.

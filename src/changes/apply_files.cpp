@@ -1,0 +1,55 @@
+#include "changes/apply_files.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace sbx::changes {
+namespace {
+
+std::unexpected<Error> refused(const std::string& path, std::string_view why) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "usage",
+                    .message = "'" + printable(path) + "': " + std::string(why)});
+}
+
+/// A pattern that matches this path only, and does not count as naming it.
+std::string literal(std::string_view path) {
+  constexpr std::string_view kWild = "*?[\\";
+  std::string pattern;
+  for (const char each : path) {
+    if (pattern.empty() || kWild.contains(each)) pattern += '\\';
+    pattern += each;
+  }
+  return pattern;
+}
+
+}  // namespace
+
+Result<workspace::Applied> apply_files(const Kept& kept, const std::vector<std::string>& paths,
+                                       const std::string& state_directory) {
+  const ChangeSet& changes = kept.changes;
+  if (changes.left_out > 0 || !changes.unread.empty())
+    return refused(kept.facts.directory, "the list of its changes is not complete");
+  std::vector<std::string> patterns;
+  for (const std::string& path : paths) {
+    const auto found = std::ranges::find(changes.changes, path, &Change::path);
+    if (found == changes.changes.end()) return refused(path, "it was not changed");
+    if (found->type == FileType::directory) return refused(path, "it is a directory: name files");
+    patterns.push_back(literal(path));
+  }
+  const workspace::Selection selection =
+      workspace::select(kept.copy, changes, patterns, kept.facts.policy_files);
+  if (!selection.left.empty()) {
+    const workspace::Left& first = selection.left.front();
+    if (first.guard.empty()) return refused(first.path, first.why);
+    return refused(first.path, "a protected name (" + std::string(first.guard) + ")");
+  }
+  SBX_TRY(workspace::check_in_place(kept.copy));
+  const auto conflicts = workspace::conflicts_now(kept.copy, selection.changes, selection.links);
+  if (!conflicts.empty()) return refused(conflicts.front().path, conflicts.front().why);
+  return workspace::apply(kept.copy, selection,
+                          {.waits = [] {}, .stop = {}, .state_directory = state_directory});
+}
+
+}  // namespace sbx::changes
