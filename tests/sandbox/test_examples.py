@@ -13,7 +13,9 @@ import unittest
 from unittest import mock
 
 import sbxtest
+from harness import HANG
 from sbxtest import SBX, SOURCE, SbxTest
+from sessiontest import SessionTest
 
 try:
     import yaml
@@ -140,50 +142,81 @@ class PythonFile(SbxTest):
         self.assertTrue(refused.startswith("  refused: ptrace - "), refused)
 
 
-class Hook(SbxTest):
-    """The PreToolUse hook: the command that it returns runs in a sandbox, in the project, for real."""
+class Hook(SessionTest):
+    """The hooks for shell tools: the command that each gives its client runs in a session, in the project, for real."""
 
-    def hook(self, call, status=0, **environment):
-        done = subprocess.run(["/usr/bin/python3", EXAMPLES / "hooks/sandbox-bash.py"], input=call if isinstance(call, str) else json.dumps(call),
-                              capture_output=True, text=True, env=self.environment(environment))
+    SHELLS = {"claude-code": ("PreToolUse", "Bash"), "codex": ("PreToolUse", "Bash"), "gemini": ("BeforeTool", "run_shell_command")}
+
+    def setUp(self):
+        super().setUp()
+        (self.tmp / "sbx").symlink_to(os.path.abspath(SBX))
+        self.path = {"PATH": f"{self.tmp}:/usr/bin:/bin", "SECRET": "key"}
+
+    def hook(self, client, call, status=0, **environment):
+        done = subprocess.run(["/usr/bin/python3", EXAMPLES / "hooks/sandbox-shell.py", client], input=call if isinstance(call, str) else json.dumps(call),
+                              capture_output=True, text=True, env=self.environment({**self.path, **environment}))
         self.assertEqual(done.returncode, status, done)
         return json.loads(done.stdout) if status == 0 else done.stderr
 
-    def ran(self, command, **more):
-        answer = self.hook({"tool_name": "Bash", "tool_input": {"command": command, **more}})["hookSpecificOutput"]
-        self.assertEqual((answer["hookEventName"], answer["permissionDecision"]), ("PreToolUse", "ask"))
-        self.assertEqual({key: value for key, value in answer["updatedInput"].items() if key != "command"}, more)
-        (self.tmp / "sbx").unlink(missing_ok=True)
-        (self.tmp / "sbx").symlink_to(os.path.abspath(SBX))
-        return subprocess.run(["bash", "-c", answer["updatedInput"]["command"]], cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, env=self.environment({"PATH": f"{self.tmp}:/usr/bin:/bin", "SECRET": "key"}), timeout=120)
+    def call(self, client, command, cwd=None, **more):
+        """What the client writes to its hook."""
+        event, tool = self.SHELLS[client]
+        return {"session_id": f"{client}_Conversation 1", "transcript_path": "/dev/null", "cwd": str(cwd or self.work), "hook_event_name": event,
+                "tool_name": tool, "tool_input": {"command": command, **more}}
 
-    def test_hook_runs_the_command_inside(self):
-        self.write("a.txt", "text\n")
-        self.write(".ssh/id", "KEY\n", directory=self.home)
-        done = self.ran("cat 'a.txt' | tr a-z A-Z; echo \"it's $0\" > made; cat ~/.ssh/id; echo \"[$SECRET]\"", timeout=120000, description="x")
-        self.assertEqual(done.stdout, "TEXT\n[]\n", done)
-        self.assertTrue((self.work / "made").read_text().startswith("it's "))
-        self.assertNotIn("KEY", done.stdout + done.stderr)
-        self.assertEqual(self.ran("exit 7").returncode, 7)
+    def changed(self, client, answer):
+        return answer["tool_input"] if client == "gemini" else answer["updatedInput"]
 
-    def test_hook_leaves_other_tools_alone(self):
-        self.assertEqual(self.hook({"tool_name": "Read", "tool_input": {"file_path": "/x"}}), {})
-        allowed = self.hook({"tool_name": "Bash", "tool_input": {"command": "true"}}, SBX_HOOK_DECISION="allow")
+    def ran(self, client, command, cwd=None, **environment):
+        answer = self.hook(client, self.call(client, command, cwd), **environment)["hookSpecificOutput"]
+        # Codex has a login shell run it, of which the profile sets PATH anew.
+        return subprocess.run(["bash", "-c", self.changed(client, answer)["command"]], cwd=cwd or self.work, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, env=self.environment({"SECRET": "key"}), timeout=HANG)
+
+    def test_each_client_gets_the_answer_that_it_takes(self):
+        for client, (event, _) in self.SHELLS.items():
+            answer = self.hook(client, self.call(client, "true", timeout=120000, description="x"))["hookSpecificOutput"]
+            changed = self.changed(client, answer)
+            self.assertEqual((answer["hookEventName"], changed["timeout"], changed["description"]), (event, 120000, "x"))
+            self.assertEqual(shlex.split(changed["command"])[-3:], ["bash", "-c", "true"])
+            self.assertEqual(answer.get("permissionDecision"), {"claude-code": "ask", "codex": "allow"}.get(client))
+        allowed = self.hook("claude-code", self.call("claude-code", "true"), SBX_HOOK_DECISION="allow")
         self.assertEqual(allowed["hookSpecificOutput"]["permissionDecision"], "allow")
 
-    def test_hook_blocks_what_it_cannot_read(self):
-        """Exit status 2 blocks the call; after any other status the agent would run the command outside."""
-        for call in ("", "{", "[]", {}, {"tool_name": "Bash"}, {"tool_name": "Bash", "tool_input": {"command": 3}}):
-            self.assertIn("sandbox-bash.py: ", self.hook(call, status=2), call)
+    def test_the_command_runs_inside_in_the_project_and_a_later_one_finds_what_it_left(self):
+        self.write(".ssh/id", "KEY\n", directory=self.home)
+        (self.work / ".git").mkdir()
+        (self.work / "below").mkdir()
+        for client in self.SHELLS:
+            self.write("a.txt", "text\n")
+            done = self.ran(client, "cat 'a.txt' | tr a-z A-Z; echo \"it's $0\" >made; cat ~/.ssh/id; echo \"[$SECRET]\"; echo left >/tmp/left")
+            self.assertEqual(done.stdout, "TEXT\n[]\n", done)
+            self.assertTrue((self.work / "made").read_text().startswith("it's "))
+            self.assertNotIn("KEY", done.stdout + done.stderr)
+            below = self.ran(client, "pwd; cat ../a.txt /tmp/left; exit 7", cwd=self.work / "below")
+            self.assertEqual((below.returncode, below.stdout), (7, f"{self.work}/below\ntext\nleft\n"), below)
+        self.assertEqual(len(self.run_sbx("session", "list", "--json").json["sessions"]), 3)
 
-    def test_hook_settings(self):
-        settings = json.loads((EXAMPLES / "hooks/settings.json").read_text())
-        (entry,) = settings["hooks"]["PreToolUse"]
-        self.assertEqual(entry["matcher"], "Bash")
-        (hook,) = entry["hooks"]
-        name = os.path.basename(shlex.split(hook["command"])[1])
-        self.assertTrue((EXAMPLES / "hooks" / name).exists(), hook)
+    def test_other_tools_are_left_alone(self):
+        for client in self.SHELLS:
+            self.assertEqual(self.hook(client, {"tool_name": "Read", "tool_input": {"file_path": "/x"}}), {})
+
+    def test_what_it_can_not_read_or_run_is_blocked(self):
+        """Exit status 2 blocks the call; after any other status the client would run the command outside."""
+        for client in (*self.SHELLS, "unknown"):
+            tool = self.SHELLS.get(client, ("", "Bash"))[1]
+            for call in ("", "{", "[]", {}, {"tool_name": tool}, {"tool_name": tool, "tool_input": {"command": 3}}):
+                self.assertIn("sandbox-shell.py: ", self.hook(client, call, status=2), call)
+        call = self.call("gemini", "true")
+        self.assertIn("sbx is not on PATH", self.hook("gemini", call, status=2, PATH="/usr/bin:/bin"))
+        self.assertIn("ValueError", self.hook("gemini", call, status=2, GEMINI_PROJECT_DIR=str(self.home)))
+
+    def test_the_settings_name_the_hook_as_installed(self):
+        for client, (event, tool) in self.SHELLS.items():
+            [entry] = json.loads((EXAMPLES / f"hooks/{client}.json").read_text())["hooks"][event]
+            [hook] = entry["hooks"]
+            self.assertEqual(entry["matcher"], tool)
+            self.assertEqual(shlex.split(hook["command"]), ["python3", "/usr/share/sbx/hooks/sandbox-shell.py", client])
 
 
 class Mcp(SbxTest):
