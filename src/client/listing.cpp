@@ -1,7 +1,6 @@
 #include "client/listing.hpp"
 
 #include <fcntl.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <array>
@@ -24,40 +23,19 @@ Listing::Listing(session::Client connection, const std::string& path, std::uint6
                                     .words = transfer::ls_arguments(path, depth)}),
       depth_(depth) {}
 
-Listing::~Listing() {
-  if (loop_ != nullptr) loop_->forget(from_.get());
-}
-
 Status Listing::attach(EventLoop& loop, Hooks hooks) {
   hooks_ = std::move(hooks);
   const UniqueFd in = SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_RDONLY));
-  sys::Pipe out = SBX_TRY(sys::make_pipe());
-  (void)::fcntl(out.read.get(), F_SETFL, O_NONBLOCK);
-  from_ = std::move(out.read);
-  const std::array fds{in.get(), out.write.get(), STDERR_FILENO};
-  SBX_TRY(task_.attach(
-      loop, {.ended = [this](Result<protocol::CallEnded> call) { end(std::move(call)); }}, fds));
-  loop_ = &loop;
-  return loop.watch(from_.get(), EPOLLIN, [this](std::uint32_t) { read(); });
+  const UniqueFd out = SBX_TRY(out_.open(loop, [this](std::string_view bytes) {
+    if (text_.size() < kLongest) text_ += bytes;
+  }));
+  const std::array fds{in.get(), out.get(), STDERR_FILENO};
+  return task_.attach(
+      loop, {.ended = [this](Result<protocol::CallEnded> call) { end(std::move(call)); }}, fds);
 }
 
-void Listing::read() {
-  std::array<char, std::size_t{64} << 10> bytes{};
-  const ssize_t got = ::read(from_.get(), bytes.data(), bytes.size());
-  if (got > 0 && text_.size() < kLongest)
-    text_.append(bytes.data(), static_cast<std::size_t>(got));
-  else if (got == 0)
-    loop_->forget(from_.get());
-}
-
-/// The call has ended, so what it wrote is in the pipe.
 void Listing::end(Result<protocol::CallEnded> call) {
-  for (std::size_t before = text_.size() + 1; before != text_.size();) {
-    before = text_.size();
-    read();
-  }
-  loop_->forget(from_.get());
-  loop_ = nullptr;
+  out_.finish();
   if (!call) return hooks_.ended(fail(std::move(call).error()));
   const auto file = sys::in_memory(text_);
   if (!file) return hooks_.ended(fail(file.error()));

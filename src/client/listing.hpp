@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/event_loop.hpp"
+#include "client/output_pipe.hpp"
 #include "client/task.hpp"
 #include "transfer/host.hpp"
 
@@ -27,7 +28,6 @@ class Listing {
   Listing(session::Client connection, const std::string& path, std::uint64_t depth = 1);
   Listing(const Listing&) = delete;
   Listing& operator=(const Listing&) = delete;
-  ~Listing();
 
   [[nodiscard]] Status attach(EventLoop& loop, Hooks hooks);
   void cancel() { task_.cancel(); }
@@ -35,14 +35,12 @@ class Listing {
   [[nodiscard]] Ended run();
 
  private:
-  void read();
   void end(Result<protocol::CallEnded> call);
 
   Task<protocol::FilesRequest> task_;
   std::uint64_t depth_;
   Hooks hooks_;
-  EventLoop* loop_ = nullptr;
-  UniqueFd from_;
+  OutputPipe out_;
   std::string text_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -184,11 +183,6 @@ void FileWork::fail_with(const std::string& sentence) {
   ended_(result_of_mistake(sentence));
 }
 
-void FileWork::leave() {
-  if (from_.valid()) loop_.forget(from_.get());
-  from_.reset();
-}
-
 void FileWork::list(const std::string& path, Listed then) {
   auto client = connect_();
   if (!client) return fail_with("the sandbox can't be reached: call again");
@@ -203,43 +197,26 @@ void FileWork::list(const std::string& path, Listed then) {
 
 void FileWork::call(std::vector<std::string> words, const char* title, UniqueFd in, Called then) {
   auto client = connect_();
-  auto pipe = sys::make_pipe();
-  if (!client || !pipe) return fail_with("the sandbox can't be reached: call again");
-  (void)::fcntl(pipe->read.get(), F_SETFL, O_NONBLOCK);
-  leave();
   out_.clear();
-  from_ = std::move(pipe->read);
+  const auto to = output_.open(loop_, [this](std::string_view bytes) {
+    if (out_.size() < kMostOutput) out_ += bytes;
+  });
+  if (!client || !to) return fail_with("the sandbox can't be reached: call again");
   files_ = std::make_unique<client::Files>(
       std::move(*client),
       protocol::FilesRequest{
           .id = {run::make_run_id()}, .title = {title}, .words = std::move(words)});
-  const std::array fds{in.get(), pipe->write.get(), STDERR_FILENO};
-  Status begun = loop_.watch(from_.get(), EPOLLIN, [this](std::uint32_t) { take_output(); });
-  if (begun)
-    begun = files_->attach(loop_,
-                           {.ended =
-                                [this, then = std::move(then)](Result<protocol::CallEnded> ended) {
-                                  // It has ended, so what it wrote is in the pipe.
-                                  for (std::size_t before = out_.size() + 1;
-                                       from_.valid() && before != out_.size();) {
-                                    before = out_.size();
-                                    take_output();
-                                  }
-                                  leave();
-                                  if (!ended) return then(fail(std::move(ended).error()));
-                                  then(std::move(out_));
-                                }},
-                           fds);
+  const std::array fds{in.get(), to->get(), STDERR_FILENO};
+  const Status begun =
+      files_->attach(loop_,
+                     {.ended =
+                          [this, then = std::move(then)](Result<protocol::CallEnded> ended) {
+                            output_.finish();
+                            if (!ended) return then(fail(std::move(ended).error()));
+                            then(std::move(out_));
+                          }},
+                     fds);
   if (!begun) fail_with("the sandbox can't be reached: call again");
-}
-
-void FileWork::take_output() {
-  std::array<char, std::size_t{64} << 10> bytes{};
-  const ssize_t got = ::read(from_.get(), bytes.data(), bytes.size());
-  if (got > 0 && out_.size() < kMostOutput)
-    out_.append(bytes.data(), static_cast<std::size_t>(got));
-  else if (got == 0)
-    loop_.forget(from_.get());
 }
 
 void FileWork::read(const std::string& path, std::uint64_t offset, std::uint64_t limit) {

@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "client/listing.hpp"
+#include "client/output_pipe.hpp"
 #include "client/task.hpp"
 #include "mcp/rendering.hpp"
 
@@ -28,7 +29,6 @@ class FileWork {
       : loop_(loop), connect_(std::move(connect)), ended_(std::move(ended)) {}
   FileWork(const FileWork&) = delete;
   FileWork& operator=(const FileWork&) = delete;
-  ~FileWork() { leave(); }
 
   /// `limit` bytes from `offset` on, a directory's entries, or a picture.
   void read(const std::string& path, std::uint64_t offset, std::uint64_t limit);
@@ -43,8 +43,6 @@ class FileWork {
   void list(const std::string& path, Listed then);
   /// Runs sbx's own code inside with the file as standard input.
   void call(std::vector<std::string> words, const char* title, UniqueFd in, Called then);
-  void take_output();
-  void leave();
   void fetch(const std::string& path, std::uint64_t offset, std::uint64_t limit);
   void put(const std::string& target, const std::vector<SavedFile>& files, mode_t mode,
            const std::string& line);
@@ -55,7 +53,7 @@ class FileWork {
   Ended ended_;
   std::vector<std::unique_ptr<client::Listing>> listings_;
   std::unique_ptr<client::Files> files_;
-  UniqueFd from_;
+  client::OutputPipe output_;
   std::string out_;
 };
 

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -78,48 +76,21 @@ void CellWork::cancel() {
 
 // ---- a command ----
 
-CommandWork::~CommandWork() {
-  if (loop_ == nullptr) return;
-  loop_->forget(from_out_.get());
-  loop_->forget(from_err_.get());
-}
-
 Status CommandWork::attach(EventLoop& loop, Ended ended) {
   ended_ = std::move(ended);
   const UniqueFd in = SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_RDONLY));
-  sys::Pipe out_pipe = SBX_TRY(sys::make_pipe());
-  sys::Pipe err_pipe = SBX_TRY(sys::make_pipe());
-  from_out_ = std::move(out_pipe.read);
-  from_err_ = std::move(err_pipe.read);
-  loop_ = &loop;
-  for (auto* const each : {&from_out_, &from_err_}) {
-    (void)::fcntl(each->get(), F_SETFL, O_NONBLOCK);
-    Written& written = each == &from_out_ ? out : err;
-    SBX_TRY(loop.watch(each->get(), EPOLLIN, [this, each, &written](std::uint32_t events) {
-      if (!read(*each, written) && (events & EPOLLIN) == 0) loop_->forget(each->get());
-    }));
-  }
-  const std::array fds{in.get(), out_pipe.write.get(), err_pipe.write.get()};
+  const UniqueFd to_out =
+      SBX_TRY(from_out_.open(loop, [this](std::string_view bytes) { out.add(bytes); }));
+  const UniqueFd to_err =
+      SBX_TRY(from_err_.open(loop, [this](std::string_view bytes) { err.add(bytes); }));
+  const std::array fds{in.get(), to_out.get(), to_err.get()};
   return call_.attach(
       loop, {.ended = [this](Result<protocol::CallEnded> call) { end(std::move(call)); }}, fds);
 }
 
-/// False at its end, and where nothing is there.
-bool CommandWork::read(UniqueFd& from, Written& to) {
-  std::array<char, std::size_t{64} << 10> bytes{};
-  const ssize_t got = ::read(from.get(), bytes.data(), bytes.size());
-  if (got > 0) to.add({bytes.data(), static_cast<std::size_t>(got)});
-  return got > 0 || (got < 0 && errno == EINTR);
-}
-
 void CommandWork::end(Result<protocol::CallEnded> call) {
-  // It has ended, so what it wrote is in the pipes.
-  while (read(from_out_, out)) {
-  }
-  while (read(from_err_, err)) {
-  }
-  loop_->forget(from_out_.get());
-  loop_->forget(from_err_.get());
+  from_out_.finish();
+  from_err_.finish();
   if (!call) return ended_(fail(std::move(call).error()));
   Json record = read_json(call->record.value_or(""));
   if (!record.is_object()) return ended_(fail(garbled_record()));

@@ -9,8 +9,8 @@
 #include "base/event_loop.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
-#include "base/unique_fd.hpp"
 #include "client/cell.hpp"
+#include "client/output_pipe.hpp"
 #include "client/task.hpp"
 
 namespace sbx::mcp {
@@ -66,18 +66,15 @@ class CommandWork final : public Work {
  public:
   CommandWork(session::Client connection, protocol::CallRequest request)
       : call_(std::move(connection), std::move(request)) {}
-  ~CommandWork() override;
   [[nodiscard]] Status attach(EventLoop& loop, Ended ended);
   void cancel() override { call_.cancel(); }
 
  private:
-  bool read(UniqueFd& from, Written& to);
   void end(Result<protocol::CallEnded> call);
 
-  EventLoop* loop_ = nullptr;
   Ended ended_;
-  UniqueFd from_out_;
-  UniqueFd from_err_;
+  client::OutputPipe from_out_;
+  client::OutputPipe from_err_;
   client::Call call_;
 };
 
