@@ -39,10 +39,12 @@ aborter.abort('the user')
 said.aborted = (await aborted).includes('the user')
 said.late = await call('run_code', {code: 'while True: pass'}, {timeout: 500}).catch(error => error.code)
 const progress = []
-await call('run_command', {command: 'echo hi; while ! test -e /tmp/go; do :; done'}, {onprogress: async each => {
+let release
+await call('run_command', {command: 'echo hi; while ! test -e /tmp/go; do :; done'}, {onprogress: each => {
   progress.push(each)
-  if (progress.length == 1) await call('run_command', {command: 'touch /tmp/go'})
+  release ??= call('run_command', {command: 'touch /tmp/go'})
 }})
+await release  // its answer may come after that of the command which it lets go
 said.progress = progress.map(each => each.message)
 said.after = text(await call('run_code', {code: 'x + 1', context_id})).includes('result:\\n1\\n')
 await client.close()
