@@ -723,6 +723,8 @@ def _entry(path: str, found: dict[str, Any]) -> EntryInfo:
 
 
 OnText = Optional[Callable[[str], Any]]
+Line = Union[str, Sequence[str]]  # of bash, or the words of one command, which no shell reads
+Input = Union[bool, str, bytes, None]
 
 
 class _Text:
@@ -860,20 +862,23 @@ class AsyncCommandHandle(_OfCall):
 class _CommandSteps(_OfSession):
     """`sandbox.commands`."""
 
-    def begin(self: _OfSession, cmd: str, envs: Optional[dict[str, str]], user: Optional[str], cwd: Optional[str], stdin: Optional[bool]) -> Steps[int]:
+    def begin(self: _OfSession, cmd: Line, envs: Optional[dict[str, str]], user: Optional[str], cwd: Optional[str], stdin: Input) -> Steps[int]:
         """In the background: its number."""
+        if isinstance(stdin, (str, bytes)):
+            raise _not_offered("input given at once in the background", "with stdin=True the handle has send_stdin() and close_stdin()")
         with _Variables(envs) as variables:
             words = self._session.words("exec", "--quiet", "--stdin", "open" if stdin else "null", *_place(user, cwd), *variables.options)
-            return int((yield from _answer([*words, "--detach", "--json", "--", "bash", "-c", cmd], descriptors=variables.descriptors))["call"])
+            return int((yield from _answer([*words, "--detach", "--json", "--", *_command(cmd)], descriptors=variables.descriptors))["call"])
 
-    def run(self: _OfSession, cmd: str, envs: Optional[dict[str, str]], user: Optional[str], cwd: Optional[str], on_stdout: OnText, on_stderr: OnText,
-            stdin: Optional[bool], timeout: Optional[float]) -> Steps[CommandResult]:
-        if stdin:
-            raise _not_offered("stdin=True in the foreground", "with background=True the handle has send_stdin() and close_stdin(); or give the input in the line: commands.run('command <<< text')")
+    def run(self: _OfSession, cmd: Line, envs: Optional[dict[str, str]], user: Optional[str], cwd: Optional[str], on_stdout: OnText, on_stderr: OnText,
+            stdin: Input, timeout: Optional[float]) -> Steps[CommandResult]:
+        if stdin is True:
+            raise _not_offered("stdin=True in the foreground", "with background=True the handle has send_stdin() and close_stdin(); or give all of the input: commands.run('command', stdin='text')")
         text = _Text(on_stdout, on_stderr)
-        with _Variables(envs) as variables, open(os.memfd_create("report"), "r+b") as report:
-            words = self._session.words("exec", "--quiet", "--stdin", "null", *_place(user, cwd), *self._session.time(timeout), *variables.options)
-            done = yield _Process([*words, "--report-fd", str(report.fileno()), "--", "bash", "-c", cmd], None, [*variables.descriptors, report.fileno()], text.take)
+        with _Variables(envs) as variables, open(os.memfd_create("report"), "r+b") as report, _file_of(stdin or "") as source:
+            words = self._session.words("exec", "--quiet", *_place(user, cwd), *self._session.time(timeout), *variables.options)
+            done = yield _Process([*words, "--report-fd", str(report.fileno()), "--", *_command(cmd)], source if isinstance(stdin, (str, bytes)) else None,
+                                  [*variables.descriptors, report.fileno()], text.take)
             report.seek(0)
             record = report.read()
         if not record:
@@ -898,6 +903,10 @@ class _CommandSteps(_OfSession):
             raise NotFoundException(f"no background command {pid} runs")
 
 
+def _command(cmd: Line) -> list[str]:
+    return ["bash", "-c", cmd] if isinstance(cmd, str) else list(cmd)
+
+
 def _place(user: Optional[str], cwd: Optional[str]) -> list[str]:
     _check_user(user)
     return ["--cwd", cwd] if cwd is not None else []
@@ -906,10 +915,10 @@ def _place(user: Optional[str], cwd: Optional[str]) -> list[str]:
 class Commands(_OfSession):
     """`sandbox.commands`."""
 
-    def run(self, cmd: str, background: bool = False, envs: Optional[dict[str, str]] = None, user: Optional[str] = None, cwd: Optional[str] = None,
-            on_stdout: OnText = None, on_stderr: OnText = None, stdin: Optional[bool] = None, timeout: Optional[float] = 60,
+    def run(self, cmd: Line, background: bool = False, envs: Optional[dict[str, str]] = None, user: Optional[str] = None, cwd: Optional[str] = None,
+            on_stdout: OnText = None, on_stderr: OnText = None, stdin: Input = None, timeout: Optional[float] = 60,
             request_timeout: Optional[float] = None) -> Any:
-        """Runs a line of bash: a CommandResult, or a CommandHandle in the background."""
+        """Runs a line of bash, or the words of a command: a CommandResult, or a CommandHandle in the background. It reads `stdin`, a str or bytes."""
         if background:
             return CommandHandle(self._session, _drive(_CommandSteps.begin(self, cmd, envs, user, cwd, stdin)))
         return _drive(_CommandSteps.run(self, cmd, envs, user, cwd, on_stdout, on_stderr, stdin, timeout))
@@ -924,10 +933,10 @@ class Commands(_OfSession):
 class AsyncCommands(_OfSession):
     """The same with coroutines."""
 
-    async def run(self, cmd: str, background: bool = False, envs: Optional[dict[str, str]] = None, user: Optional[str] = None, cwd: Optional[str] = None,
-                  on_stdout: OnText = None, on_stderr: OnText = None, stdin: Optional[bool] = None, timeout: Optional[float] = 60,
+    async def run(self, cmd: Line, background: bool = False, envs: Optional[dict[str, str]] = None, user: Optional[str] = None, cwd: Optional[str] = None,
+                  on_stdout: OnText = None, on_stderr: OnText = None, stdin: Input = None, timeout: Optional[float] = 60,
                   request_timeout: Optional[float] = None) -> Any:
-        """Runs a line of bash: a CommandResult, or an AsyncCommandHandle in the background."""
+        """Runs a line of bash, or the words of a command: a CommandResult, or an AsyncCommandHandle in the background. It reads `stdin`, a str or bytes."""
         if background:
             return AsyncCommandHandle(self._session, await _drive_async(_CommandSteps.begin(self, cmd, envs, user, cwd, stdin)))
         return await _drive_async(_CommandSteps.run(self, cmd, envs, user, cwd, on_stdout, on_stderr, stdin, timeout))

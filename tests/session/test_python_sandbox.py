@@ -4,6 +4,7 @@
 import ast
 import asyncio
 import glob
+import hashlib
 import importlib.util
 import inspect
 import json
@@ -195,7 +196,24 @@ class FilesAndCommands(SandboxTest):
         raised = self.refuses(sbx.CommandExitException, "SIGKILL", sandbox.commands.run, "kill -9 $$")
         self.assertEqual(raised.exit_code, 137)
         self.assertEqual(sandbox.commands.run("cat; [ -t 0 ] || echo none").stdout, "none\n")
+        self.assertEqual(sandbox.commands.run("cat; echo end", stdin="").stdout, "end\n")
         self.assertEqual(len(sandbox.commands.run("head -c 3000000 /dev/zero | tr '\\0' x").stdout), 3_000_000)
+
+    def test_a_command_of_words_with_its_input(self):
+        sandbox = self.sandbox()
+        hostile = "a b $HOME `id` 'x' \"y\" \\ \n*"
+        self.assertEqual(sandbox.commands.run(["printf", "%s|", hostile, "", "--"]).stdout, f"{hostile}||--|")
+        self.assertEqual(sandbox.commands.run(["cat"], stdin=hostile).stdout, hostile)
+        self.assertEqual(sandbox.commands.run("cat > got; sha256sum < got", stdin=b"\xc3\x28\0\xff").stdout.split()[0], hashlib.sha256(b"\xc3\x28\0\xff").hexdigest())
+        self.assertEqual(len(sandbox.commands.run(["printf", "%s", *["x" * 65536] * 16]).stdout), 1 << 20)
+        self.assertEqual(sandbox.commands.run(["true"], stdin="x" * 1_000_000).exit_code, 0)
+        # It is no file of the caller's, which could grow beyond the budget of the disk.
+        self.assertEqual(sandbox.commands.run("stat -Lc %F /proc/self/fd/0; echo more >&0 || echo refused", stdin="x").stdout, "fifo\nrefused\n")
+        self.assertEqual(self.refuses(sbx.InvalidArgumentException, "Permission denied", sandbox.commands.run, ["/etc/passwd"]).kind, "not-permitted")
+        self.assertEqual(self.refuses(sbx.SandboxException, "no command 'absent'", sandbox.commands.run, ["absent"]).kind, "not-found")
+        self.assertEqual(self.refuses(sbx.CommandExitException, "", sandbox.commands.run, "/etc/passwd").exit_code, 126)
+        self.assertEqual(sandbox.commands.run(["echo", "$HOME"], background=True).wait().stdout, "$HOME\n")
+        self.refuses(sbx.SandboxException, "is not offered: .*send_stdin", sandbox.commands.run, "cat", background=True, stdin="x")
 
     def test_commands_in_the_background(self):
         sandbox = self.sandbox()
