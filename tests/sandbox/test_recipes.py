@@ -71,7 +71,7 @@ NOT_RUN = {
 
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Whole programs of the pages, by their language, and what each prints.
-PROGRAMS = {("python.md", "python"): [r"42\n", r"42 \[\] None\n(?s:.*) sales\.csv\n"]}
+PROGRAMS = {("python.md", "python"): [r"42\n", r"42 \[\] None\n(?s:.*) sales\.csv\n", r"6\n7\n", r"42\n"]}
 
 
 def blocks(page):
