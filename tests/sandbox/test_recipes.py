@@ -23,7 +23,7 @@ PAGES = sorted([SOURCE / "README.md", *(SOURCE / "docs").glob("*.md")])
 
 # What each recipe needs of this machine: programs, and modules of Debian's python3.
 RECIPES = {("README.md", "A script that would have deleted your work"): {}, ("README.md", "A refusal with its cure"): {}, ("README.md", "A verdict"): {},
-           ("README.md", "A chart"): {"modules": ("pandas", "matplotlib")}, ("README.md", "A session"): {},
+           ("README.md", "A cell with a chart"): {"modules": ("pandas", "matplotlib")}, ("README.md", "A session"): {},
            ("agents.md", "A tool call"): {}, ("agents.md", "An allow-listed download"): {}, ("agents.md", "Keep the changes, decide later"): {},
            ("agents.md", "A model server on the host's loopback"): {}, ("agents.md", "A script that sandboxes itself"): {},
            ("ci.md", "Generated code"): {}, ("data-analysis.md", "A chart out of a CSV"): {"modules": ("pandas", "matplotlib")},
@@ -46,6 +46,7 @@ LINES = {
     "sbx run -p web-fetch --allow-host data.example.org fetch.py": r"(?s)no other host\n.*denied: name other\.example\.org",
     "sbx run -p python --cells report.ipynb --out results": r"the notebook is in results/report\.ipynb",
     "sbx run -p python --keep monday cleanup.py": "monday",
+    "sbx run -p data-analysis --out pictures analyse.py": "copied 1 file",
 }
 
 
@@ -61,7 +62,7 @@ BLOCKS = {
 }
 # What the blocks of the README and of docs/install.md name and no test of this script runs.
 NOT_RUN = {
-    "./demo": "it installs packages and builds for minutes; its last step, the example, is a recipe of the README",
+    "./demo": "it installs packages and builds for minutes; its last step, the example, is a recipe of docs/data-analysis.md",
     "./check --all": "it runs this test",
     "./check": "it runs this test",
     "./check -C slow -L slow": "it takes hours",
@@ -163,8 +164,9 @@ class Recipes(SbxTest):
 
     def test_each_recipe_of_the_readme(self):
         self.follow_page("README.md")
-        self.assertEqual(os.listdir(self.home / "pictures"), ["temperatures.png"])
-        self.assertNotIn("temperatures.png", os.listdir(self.root / "examples/data-analysis"))
+        self.assertEqual(os.listdir(self.home / "pictures"), ["python-3-1.png"])
+        self.assertTrue((self.home / "pictures/python-3-1.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n"))
+        self.assertEqual(sorted(os.listdir(self.root / "examples/data-analysis")), ["analyse.py", "temperatures.csv"])
 
     def test_each_recipe_for_agents(self):
         self.follow_page("agents.md")
@@ -173,6 +175,8 @@ class Recipes(SbxTest):
 
     def test_each_recipe_for_data_analysis(self):
         self.follow_page("data-analysis.md")
+        self.assertEqual(os.listdir(self.home / "pictures"), ["temperatures.png"])
+        self.assertNotIn("temperatures.png", os.listdir(self.root / "examples/data-analysis"))
 
     def test_each_recipe_of_the_other_pages(self):
         for page in ("ci.md", "sessions.md", "policies.md"):
@@ -201,6 +205,7 @@ class Recipes(SbxTest):
         self.root = self.home / "project"
         self.root.mkdir()
         for name, text in (("test_it.py", "def test_it(): assert 6 * 7 == 42\n"), ("fetch.py", FETCH), ("cleanup.py", "open('made', 'w').write('x')\n"),
+                           ("analyse.py", "open('chart.png', 'w').write('x')\n"),
                            ("report.ipynb", json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))):
             (self.root / name).write_text(text)
         block = (SOURCE / "README.md").read_text().split("\n## Recipes\n")[1].split("\n## ")[0]
@@ -215,6 +220,7 @@ class Recipes(SbxTest):
             self.assertRegex(said, LINES[line], line)
         self.assertIn("made", self.typed("sbx changes diff monday")[1])
         self.assertTrue((self.root / "results/report.ipynb").exists())
+        self.assertTrue((self.root / "pictures/chart.png").exists())
         self.assertFalse((self.root / "made").exists())
 
     def block(self, page, beginning):
