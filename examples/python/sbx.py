@@ -352,6 +352,7 @@ class EntryInfo:
     mode: int
     permissions: str
     modified_time: datetime.datetime
+    symlink_target: Optional[str] = None  # of a link, as it is written there
 
 
 Entries = list[EntryInfo]
@@ -719,7 +720,8 @@ def _entry(path: str, found: dict[str, Any]) -> EntryInfo:
     mode = int(found["mode"], 8)
     types = {"file": FileType.FILE, "directory": FileType.DIR}
     name = os.path.basename(os.path.normpath(path))
-    return EntryInfo(name, types.get(found["type"]), path, found["bytes"], mode, stat.filemode(mode)[1:], _time(found["modified"]))
+    target = os.fsdecode(base64.b64decode(found["target_b64"])) if "target_b64" in found else found.get("target")
+    return EntryInfo(name, types.get(found["type"]), path, found["bytes"], mode, stat.filemode(mode)[1:], _time(found["modified"]), target)
 
 
 OnText = Optional[Callable[[str], Any]]

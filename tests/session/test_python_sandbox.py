@@ -169,6 +169,11 @@ class FilesAndCommands(SandboxTest):
         self.assertEqual(sorted((each.name, each.type, each.path) for each in files.list("made/on")), [("the", sbx.FileType.DIR, "made/on/the")])
         info = files.get_info("made/on/the/way.txt")
         self.assertEqual((info.name, info.type, info.size, info.permissions), ("way.txt", sbx.FileType.FILE, 5, "rw-r--r--"))
+        sandbox.commands.run(["ln", "-s", "../no where", "link"])
+        sandbox.run_code("import os; os.symlink(b'\\xff', 'odd')")
+        links = {each.name: (each.type, each.symlink_target) for each in files.list(".")}
+        self.assertEqual((links["link"], os.fsencode(links["odd"][1]), links["made"]), ((None, "../no where"), b"\xff", (sbx.FileType.DIR, None)))
+        self.assertEqual((files.get_info("link").symlink_target, info.symlink_target), ("../no where", None))
         self.assertEqual([files.exists(path) for path in ("made", "made/", "/tmp/t", "/", ".", "absent", "absent/x", "empty/x")], [True] * 5 + [False] * 3)
         self.assertEqual(sandbox.run_code("open('made/on/the/way.txt').read()").text, "tëxt")
 
