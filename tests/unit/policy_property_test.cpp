@@ -23,6 +23,8 @@ std::vector<std::string> pool(const Key& key) {
       return {"python3", "node", "a-b", "/opt/x"};
     case Entry::variable:
       return {"A", "B_2", "_C", "TZ", "unset"};
+    case Entry::user:
+      return {"user", "me_2", "a-b"};
     case Entry::call:
       return {"read", "clone3", "@debug", "@process-spawn"};
     case Entry::destination:
@@ -32,6 +34,8 @@ std::vector<std::string> pool(const Key& key) {
       return {"127.0.0.1:80:80", "127.0.0.1:8080:80"};
     case Entry::path:
       return {"/srv", "/srv/a b", "/x/\"y\"", "/é", "/a/\n"};
+    case Entry::inside:
+      return {"/data", "/srv/a b", "/x/\"y\""};
     case Entry::system:
       return {"host", "/srv/root"};
     case Entry::source:
