@@ -89,9 +89,10 @@ struct LimitMet {
   Evidence evidence{};
 };
 
-/// The kind of a denial: a system call, a destination, or a path that --explain saw.
-enum class DenialKind : std::uint8_t { syscall, network, path };
-/// As in the record: "syscall", "network", "path". Empty for other values.
+/// The kind of a denial: a system call, a destination, a path that --explain saw, or a protected
+/// name that the program made in a live directory.
+enum class DenialKind : std::uint8_t { syscall, network, path, name };
+/// As in the record: "syscall", "network", "path", "name". Empty for other values.
 [[nodiscard]] constexpr const char* name_of(DenialKind kind) {
   switch (kind) {
     case DenialKind::syscall:
@@ -100,6 +101,8 @@ enum class DenialKind : std::uint8_t { syscall, network, path };
       return "network";
     case DenialKind::path:
       return "path";
+    case DenialKind::name:
+      return "name";
   }
   return "";
 }
@@ -115,6 +118,7 @@ enum class DenialKind : std::uint8_t { syscall, network, path };
   switch (kind) {
     case DenialKind::syscall:
     case DenialKind::network:
+    case DenialKind::name:
       return true;
     case DenialKind::path:
       return false;
@@ -133,7 +137,8 @@ struct Denial {
   /// The options of `sbx run` that would allow it without replacing list entries: {"--allow-host",
   /// "example.org:443"}; empty if no option does.
   std::vector<std::string> options{};
-  /// The network of a session refused it while this call ran, perhaps to another call.
+  /// What calls share refused it while this call ran, perhaps to another one: the network of a
+  /// session, its live directories.
   bool during_call = false;
 };
 

@@ -94,6 +94,7 @@ constexpr auto kKeys = std::to_array<Key>({
   {"session.contexts", Type::count, Order::smaller, SBX_AT(session.contexts), "8", "0..64", "interpreters that keep their state in a session at a time"},
   {"session.cpu_time", Type::duration, Order::smaller_of_unlimited, SBX_AT(session.cpu_time), "0s", "0s..87600h", "CPU time of all calls of a session together; 0s: unlimited, and limits.cpu_time holds for each call"},
   {"session.log", Type::size, Order::smaller, SBX_AT(session.log), "8M", "0B..1024T", "bytes of output that are kept of each background call: the first and the last half"},
+  {"session.put_aside", Type::boolean, Order::larger, SBX_AT(session.put_aside), "false", "", "rename a protected name that appears in a live directory to NAME.sbx-refused, every second and at the end of each call, whoever made it"},
 });
 // clang-format on
 #undef SBX_AT

@@ -132,6 +132,7 @@ struct Session {
   Sourced<std::uint64_t> contexts;
   Sourced<Milliseconds> cpu_time;  ///< 0 means unlimited
   Sourced<Bytes> log;
+  Sourced<bool> put_aside;  ///< new protected names in live directories are renamed
 };
 
 struct Policy {

@@ -267,6 +267,8 @@ class Teller {
         return "to reach " + what;
       case DenialKind::path:
         return "to find " + what;
+      case DenialKind::name:
+        return "to make " + what;
     }
     return {};
   }

@@ -239,13 +239,14 @@ class Call {
     return ties_.interpreter != nullptr && ties_.interpreter->delivers();
   }
 
-  /// To reach a network, refused since the last time. The session knows those of its gateway, and
-  /// the names that somebody asked for; the rest is the call's own.
+  /// Refused since the last time. The session knows what its gateway refused, the names that
+  /// somebody asked for, and those that it has put aside; the rest is the call's own.
   [[nodiscard]] NetworkTrouble attempts() {
     NetworkTrouble all;
     if (offline_) all.refused = offline_->take_denials();
     const bool asked = offline_ && offline_->was_asked();
-    if (!ties_.trouble || !(answer_.plan->network.allow_list || asked)) return all;
+    const bool is_told = answer_.plan->network.allow_list || asked || held_.puts_aside();
+    if (!ties_.trouble || !is_told) return all;
     NetworkTrouble shared = ties_.trouble();
     std::ranges::move(shared.refused, std::back_inserter(all.refused));
     all.failed = std::move(shared.failed);

@@ -9,12 +9,14 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <set>
 #include <utility>
 
 #include "base/process.hpp"
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "run/settings.hpp"
 #include "run/weaker_plan.hpp"
 #include "supervise/meters/process_tree.hpp"
@@ -94,6 +96,7 @@ Status HeldSandbox::build(ArgumentArea arguments) {
   for (const std::string& place : plan_.state_directories)
     SBX_TRY(workspace::make_state_reserved(place));
   placeholders_.emplace(plan_);
+  if (policy_.session.put_aside.value) new_names_ = SBX_TRY(workspace::NewNames::of(plan_));
   SBX_TRY(network_.prepare());
   lowers_ = SBX_TRY(workspace::open_lowers(plan_));
   started_ = workspace::file_clock();
@@ -133,6 +136,21 @@ Status HeldSandbox::attach(EventLoop& loop, Hooks hooks) {
                                       .sockets = network_.sockets()},
       supervise::BudgetWatch::Hooks{.ended = [] { return false; }, .spent = hooks.spent});
   return budgets_->start();
+}
+
+std::vector<Denial> HeldSandbox::put_aside() const {
+  std::vector<Denial> refused;
+  for (const workspace::NewName& each : new_names_.put_aside(*host_.files)) {
+    const std::string now =
+        each.now.empty() ? std::string("it could not be renamed: ") + ::strerrordesc_np(each.error)
+                         : "it is now " + printable(each.now);
+    refused.push_back({.kind = DenialKind::name,
+                       .what = printable(each.path),
+                       .rule = std::string(each.why) + ": " + now + " (session.put_aside)",
+                       .risk = std::string(each.why),
+                       .options = {"--set", "session.put_aside=false"}});
+  }
+  return refused;
 }
 
 void HeldSandbox::detach() {

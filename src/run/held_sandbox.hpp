@@ -24,6 +24,7 @@
 #include "supervise/meters/growth_meter.hpp"
 #include "supervise/tree.hpp"
 #include "workspace/copy.hpp"
+#include "workspace/new_names.hpp"
 #include "workspace/placeholders.hpp"
 
 namespace sbx::run {
@@ -98,6 +99,11 @@ class HeldSandbox {
   /// Traffic and failed destinations so far.
   void put_network_into(Outcome& outcome) { network_.put_into(outcome); }
 
+  /// session.put_aside, and there are live directories.
+  [[nodiscard]] bool puts_aside() const { return new_names_.watches(); }
+  /// Renames the protected names that have appeared there, and says which.
+  [[nodiscard]] std::vector<Denial> put_aside() const;
+
   /// What the calls have written over the workspace. Call it while they are stopped. Errors: host.
   [[nodiscard]] Result<workspace::Copy> copy() const;
 
@@ -127,6 +133,7 @@ class HeldSandbox {
   spawn::MappedIdentity identity_;
   RunNetwork network_;
   std::optional<workspace::Placeholders> placeholders_;
+  workspace::NewNames new_names_;
   std::vector<UniqueFd> lowers_;
   timespec started_{};
   OwnDisk disk_;

@@ -241,8 +241,16 @@ void Session::spend_memory() {
 
 // ---- the end ----
 
+void Session::resume() {
+  held_->resume();
+  if (held_->puts_aside() && new_names_ == EventLoop::kNoTimer)
+    new_names_ = loop_.after(1s, [this] { watch_new_names(); });
+}
+
 void Session::rest_between_calls() {
-  if (calls_.living() == 0) held_->rest();
+  if (calls_.living() != 0) return;
+  held_->rest();
+  loop_.cancel(std::exchange(new_names_, EventLoop::kNoTimer));
 }
 
 void Session::note_use() {

@@ -97,6 +97,9 @@ class Session {
   [[nodiscard]] run::MostProcesses most_processes();
   /// The network's refusals: all that run share it. A call's own denials are in its worker.
   void refused(const Denial& denial, std::uint64_t count, const network::ProcessName& process_name);
+  /// What appeared is a refusal to all that run.
+  void put_aside();
+  void watch_new_names();
   /// Allowed attempts of the network that led nowhere, so far.
   [[nodiscard]] std::vector<NetworkFailure> failures();
   [[nodiscard]] bool does_something(const Call& call);
@@ -138,6 +141,7 @@ class Session {
   void spent(Budget budget);
   void spend_memory();
   static void request_kill(Call& call, Budget budget);
+  void resume();
   void rest_between_calls();
   void note_use();
   void watch_idle();
@@ -174,6 +178,7 @@ class Session {
   std::uint64_t last_use_ = 0;
   std::uint64_t ends_at_ = 0;
   EventLoop::TimerId lifetime_ = EventLoop::kNoTimer;
+  EventLoop::TimerId new_names_ = EventLoop::kNoTimer;
   bool cpu_is_spent_ = false;
   std::string keep_as_;      ///< empty: nobody wants it, or it has begun
   bool is_keeping_ = false;  ///< before the end

@@ -214,6 +214,7 @@ void Session::answer_question(Call& call) {
     return;
   }
   if (question.what == Question::What::trouble) {
+    put_aside();  // the call's processes have ended, or the cell has
     std::vector<NetworkFailure> now = failures();
     const run::NetworkTrouble trouble{
         .refused = std::exchange(call.refused, {}),  // a context asks after each cell
@@ -285,6 +286,22 @@ void Session::refused(const Denial& denial, std::uint64_t count,
   }
 }
 
+void Session::put_aside() {
+  if (!held_->puts_aside()) return;
+  for (const Denial& each : held_->put_aside()) refused(each, 1, [] { return std::string(); });
+}
+
+/// Every second, and less often where a look takes long.
+void Session::watch_new_names() {
+  constexpr std::uint64_t kShare = 4;
+  const std::uint64_t began = sys::now_microseconds();
+  put_aside();
+  const std::uint64_t took = sys::now_microseconds() - began;
+  new_names_ =
+      loop_.after(std::max<std::chrono::microseconds>(1s, std::chrono::microseconds(kShare * took)),
+                  [this] { watch_new_names(); });
+}
+
 void Session::read_log(Call& call, UniqueFd& pipe, Log& log) {
   std::string bytes(kLogReadAtOnce, '\0');
   const ssize_t got = ::read(pipe.get(), bytes.data(), bytes.size());
@@ -313,6 +330,7 @@ void Session::worker_ended(Call& call) {
   if (!call.runs()) return;
   reap(leave(call));
   sweep_groups();
+  put_aside();  // the call was killed: nobody has asked
   ended(call);
 }
 

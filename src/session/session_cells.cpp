@@ -87,7 +87,7 @@ void Session::ask_context(Asked request, Asker client) {
   if ((*context)->ends)
     return (void)(*context)->pending_cells.emplace_back(std::move(request), std::move(client));
   if ((*context)->call == 0) {
-    held_->resume();
+    resume();
     if (const Status begun = start_context(**context); !begun) {
       refuse(connection, begun.error());
       // One that was opened is remembered once it has lived.
@@ -253,7 +253,7 @@ void Session::end_context(Context& context, UniqueFd connection) {
 void Session::restart_opened(Context& context) {
   context.ends = context.was_lost = false;
   if (stops_) return;
-  held_->resume();
+  resume();
   (void)start_context(context);
 }
 

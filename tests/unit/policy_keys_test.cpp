@@ -86,6 +86,7 @@ TEST(PolicyKeys, DefaultsAreThoseOfTheContract) {
   EXPECT_EQ(policy.session.contexts.value, 8U);
   EXPECT_EQ(policy.session.cpu_time.value, Milliseconds{0});
   EXPECT_EQ(policy.session.log.value, Bytes{8ULL << 20});
+  EXPECT_FALSE(policy.session.put_aside.value);
   EXPECT_TRUE(policy.filesystem.landlock.value);
   EXPECT_TRUE(same_rules(parsed("[filesystem]\ndeny = []"), policy));
   EXPECT_THAT(policy.filesystem.deny,
