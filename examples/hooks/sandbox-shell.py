@@ -50,7 +50,7 @@ def command_for(call):
     directory.relative_to(root)  # an error where the agent stands outside of its project
     # The absolute path: a login shell, as Codex starts one, has a PATH of its own.
     words = [sbx, "run", "--session", session_of(call["session_id"], root), "--policy", POLICY, "--workspace", f"{root}:read-write",
-             "--cwd", str(directory), "--", "bash", "-c", call["tool_input"]["command"]]
+             "--set", "session.put_aside=true", "--cwd", str(directory), "--", "bash", "-c", call["tool_input"]["command"]]
     return shlex.join(words)
 
 

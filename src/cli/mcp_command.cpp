@@ -31,6 +31,9 @@ Result<mcp::Options> server_options(const Invocation& typed, const OwnProcess& p
                        .is_structured = typed.mcp.is_structured};
   options.start.policies = typed.policies;
   if (options.start.policies.empty()) options.start.policies = {{"agent"}};
+  // As if it were typed first: a later --set decides otherwise.
+  options.start.overrides.push_back(
+      {.key = "session.put_aside", .toml = "true", .option = "--set"});
   for (const auto* list : {&typed.sets, &typed.named, &typed.allow_hosts})
     options.start.overrides.insert(options.start.overrides.end(), list->begin(), list->end());
   options.start.program = typed.request;

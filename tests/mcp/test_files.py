@@ -69,6 +69,20 @@ class Files(McpTest):
         live.text("write_file", path="live", content="x")
         self.assertEqual((self.work / "live").read_text(), "x")
 
+    def test_a_protected_name_in_a_live_workspace_is_put_aside_and_told(self):
+        live, log = ("--workspace", f"{self.work}:read-write"), self.home / "log"
+        twin = self.client("--set", "session.put_aside=false", *live)
+        twin.text("run_command", command=": >.mcp.json")
+        self.assertTrue((self.work / ".mcp.json").exists())
+        (self.work / ".mcp.json").unlink()
+        client = self.client("--log", log, *live)
+        for tool, arguments, name in (("run_command", {"command": ": >.mcp.json"}, ".mcp.json"), ("run_code", {"code": "open('.envrc', 'w').close()"}, ".envrc")):
+            text = client.text(tool, **arguments)
+            self.assertIn(f"it is now {name}.sbx-refused", text.partition("--- from the program ---")[0])
+            self.assertFalse((self.work / name).exists())
+            self.assertTrue((self.work / f"{name}.sbx-refused").exists())
+            self.assertIn(f"{name}.sbx-refused", log.read_text())
+
 
 class Applying(McpTest):
     def applier(self, *options):

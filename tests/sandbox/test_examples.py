@@ -170,6 +170,14 @@ class Hook(SessionTest):
             self.assertEqual((below.returncode, below.stdout), (7, f"{self.work}/below\ntext\nleft\n"), below)
         self.assertEqual(len(self.run_sbx("session", "list", "--json").json["sessions"]), 3)
 
+    def test_what_programs_of_the_host_would_run_is_put_aside(self):
+        for client in self.SHELLS:
+            for name in (".envrc", ".mcp.json"):
+                done = self.ran(client, f": >{name}; : >other")
+                self.assertIn(f"it is now {name}.sbx-refused", done.stderr)
+                self.assertEqual(sorted(os.listdir(self.work)), sorted((f"{name}.sbx-refused", "other")))
+                (self.work / f"{name}.sbx-refused").unlink()
+
     def test_other_tools_are_left_alone(self):
         for client in self.SHELLS:
             self.assertEqual(self.hook(client, {"tool_name": "Read", "tool_input": {"file_path": "/x"}}), {})
