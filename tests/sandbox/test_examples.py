@@ -125,8 +125,8 @@ class Hook(SessionTest):
         (self.tmp / "sbx").symlink_to(os.path.abspath(SBX))
         self.path = {"PATH": f"{self.tmp}:/usr/bin:/bin", "SECRET": "key"}
 
-    def hook(self, client, call, status=0, **environment):
-        done = subprocess.run(["/usr/bin/python3", EXAMPLES / "hooks/sandbox-shell.py", client], input=call if isinstance(call, str) else json.dumps(call),
+    def hook(self, client, call, status=0, python=("/usr/bin/python3", "-I"), **environment):
+        done = subprocess.run([*python, EXAMPLES / "hooks/sandbox-shell.py", client], input=call if isinstance(call, str) else json.dumps(call),
                               capture_output=True, text=True, env=self.environment({**self.path, **environment}))
         self.assertEqual(done.returncode, status, done)
         return json.loads(done.stdout) if status == 0 else done.stderr
@@ -197,7 +197,59 @@ class Hook(SessionTest):
             [entry] = json.loads((EXAMPLES / f"hooks/{client}.json").read_text())["hooks"][event]
             [hook] = entry["hooks"]
             self.assertEqual(entry["matcher"], tool)
-            self.assertEqual(shlex.split(hook["command"]), ["python3", "/usr/share/sbx/hooks/sandbox-shell.py", client])
+            self.assertEqual(shlex.split(hook["command"]), ["/usr/bin/python3", "-I", "/usr/share/sbx/hooks/sandbox-shell.py", client])
+
+    def test_nothing_of_the_project_runs_in_the_hook(self):
+        """What an earlier command left there would run on the host. The twins: both would be taken."""
+        ran = self.tmp / "ran"
+        self.write("json.py", f"open({str(ran)!r}, 'w').close()\nraise SystemExit\n")
+        call = self.call("codex", "true")
+        self.hook("codex", call, PYTHONPATH=str(self.work))
+        self.assertFalse(ran.exists())
+        self.assertEqual(subprocess.run(["/usr/bin/python3", "-c", "import json"], env=self.environment({"PYTHONPATH": str(self.work)})).returncode, 0)
+        self.assertTrue(ran.exists())
+        self.assertIn("python3 needs -I", self.hook("codex", call, status=2, python=["/usr/bin/python3"]))
+        for name in ("copy", "link"):
+            bin_directory = self.work / name
+            bin_directory.mkdir()
+            self.write(f"{name}/sbx", "#!/bin/sh\n", mode=0o755)
+            if name == "link":
+                self.write("real", "#!/bin/sh\n", mode=0o755)
+                bin_directory = self.tmp / "outside"
+                bin_directory.mkdir()
+                (bin_directory / "sbx").symlink_to(self.work / "real")
+            path = f"{bin_directory}:{self.path['PATH']}"
+            self.assertEqual(shutil.which("sbx", path=path), str(bin_directory / "sbx"))
+            self.assertIn("is in the project", self.hook("codex", call, status=2, PATH=path))
+
+    def test_the_project_is_around_a_git_directory_of_the_callers_own(self):
+        """In /tmp, say, another user could make a larger directory look like the project."""
+        (self.work / "below").mkdir()
+        (self.work / ".git").mkdir()
+        call = self.call("codex", "true", cwd=self.work / "below")
+
+        def root():
+            words = shlex.split(self.hook("codex", call)["hookSpecificOutput"]["updatedInput"]["command"])
+            return words[words.index("--workspace") + 1]
+
+        self.assertEqual(root(), f"{self.work}:read-write")
+        (self.work / ".git").rmdir()
+        self.assertEqual(root(), f"{self.work}/below:read-write")
+        if os.getuid() == 0:
+            (self.work / ".git").mkdir()
+            os.chown(self.work / ".git", 12345, 12345)
+            self.assertEqual(root(), f"{self.work}/below:read-write")
+        else:
+            # A link of the caller's own is, wherever it leads: nobody but root can make one of another user.
+            (self.work / ".git").symlink_to("/usr")
+            self.assertEqual(root(), f"{self.work}:read-write")
+
+    def test_a_projects_name_has_any_characters(self):
+        for name in ("a b", "it's", "a:overlay", "a\\:b", "end\\", "new\nline", "-rf", "a;id", "*"):
+            directory = self.work / name
+            directory.mkdir()
+            done = self.ran("codex", "pwd; echo x >made", cwd=directory)
+            self.assertEqual((done.returncode, done.stdout, (directory / "made").exists()), (0, f"{directory}\n", True), done)
 
 
 class Mcp(SessionTest):
