@@ -31,7 +31,8 @@ struct Context {
   std::int64_t since = 0;    ///< CLOCK_REALTIME, seconds
   bool is_ready = false;     ///< it has something to remember
   bool ends = false;         ///< it has been told to
-  bool is_opened = false;    ///< by open-context: it keeps its name until it is closed
+  bool is_opened = false;    ///< by open-context: once it has lived, it keeps its name until close
+  bool has_lived = false;    ///< one of this name was ready
   bool closes = false;       ///< nobody wants it any more
   std::string directory;     ///< where it begins; empty: the session's
   bool was_lost = false;     ///< what an earlier one of this name remembered

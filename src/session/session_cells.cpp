@@ -169,7 +169,7 @@ void Session::pass_on(Context& context, Asked request, Asker client) {
 void Session::hear_of_context(const Call& call, Note::What what) {
   Context* const context = contexts_.of_call(call.number);
   if (context == nullptr) return;
-  if (what == Note::What::ready) context->is_ready = true;
+  if (what == Note::What::ready) context->is_ready = context->has_lived = true;
   if (what != Note::What::answered || context->open == 0) return;
   --context->open;
   note_use();
@@ -188,10 +188,12 @@ void Session::context_ended(const Call& call) {
   found->was_lost = found->is_ready && !found->ends;
   found->lost_because = lossy_utf8(call.record);
   const bool closes = found->closes;
-  const bool restarts = found->is_opened && found->is_ready && found->ends && !closes;
-  if (restarts)
+  // Its next one may not begin: a program took the directory away. Under a name that is forgotten a
+  // cell would run in another language and directory.
+  const bool stays = found->is_opened && found->has_lived && !closes;
+  if (stays && found->ends)
     restart_opened(*found);
-  else if (!found->was_lost)
+  else if (!stays && !found->was_lost)
     contexts_.forget(name);
   contexts_.forget_old();
   for (auto& [request, client] : pending_cells)

@@ -151,6 +151,35 @@ class Contexts(DirectoryTest):
         sessiontest.wait_until(lambda: self.contexts()[context]["state"] == "lost", "it is lost")
         self.assertEqual(self.cell(context, LANGUAGES["python"][1]), f"{self.work}/a\n")
 
+    def test_one_whose_directory_a_program_takes_away_becomes_no_other_one(self):
+        """Under a name that is forgotten, a cell would run as python, and in the session's directory."""
+        self.begin()
+        for kind, take_away in (("not-found", "mv a away"), ("not-a-directory", "mv a away; mkfifo a"), ("not-permitted", "mv a away; ln -s a a")):
+            with self.subTest(kind=kind):
+                context = self.open("--lang", "bash", "--cwd", "a")
+                self.exec_ok("--", "sh", "-c", take_away)
+                self.assertEqual(self.sbx_session("restart", "work", context).status, 0)
+                for _ in range(2):
+                    answer = self.sbx_session("eval", "work", "--context", context, "--json", "-c", "pwd")
+                    self.assertEqual((answer.status, answer.json["outcome"]["code"]), (125, "bad-directory"), answer)
+                    # The answer may come before the session knows of the end.
+                    sessiontest.wait_until(lambda context=context: self.contexts()[context]["state"] == "lost", "it has ended")
+                    listed = self.contexts()[context]
+                    self.assertEqual((listed["language"], listed["directory"]), ("bash", "a"))
+                self.exec_ok("--", "sh", "-c", "rm -f a; mv away a")
+                self.assertEqual(self.cell(context, "pwd"), f"{self.work}/a\n")
+                self.assertEqual(self.sbx_session("close", "work", context).status, 0)
+
+    def test_two_restarts_at_once_leave_it(self):
+        self.begin()
+        context = self.open("--lang", "bash", "--cwd", "a")
+        restarts = [sessiontest.sbxtest.start([sessiontest.sbxtest.SBX, "session", "restart", "work", context], env=self.environment(), cwd=self.work,
+                                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)]
+        for each in restarts:
+            _, err = each.communicate(timeout=sessiontest.HANG)
+            self.assertEqual((each.returncode, err), (0, b""))
+        self.assertEqual(self.cell(context, "pwd"), f"{self.work}/a\n")
+
     def test_what_can_not_be_opened_leaves_no_context(self):
         self.begin()
         for directory, kind in {**KINDS, "loop": "not-permitted", "proc": "not-permitted", "/proc/1/root": "not-permitted"}.items():
