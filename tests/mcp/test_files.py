@@ -126,6 +126,34 @@ class Applying(McpTest):
         self.assertEqual((self.work / "mine").read_text(), "the user's\n")
         self.assertTrue(client.text("apply_changes", paths=["good"]).startswith("ok · 1 applied"))
 
+    def test_a_link_that_leads_to_what_may_not_be_written_is_refused(self):
+        """The client's own tools would read and write through it on the host. The twins lead to other files of the directory."""
+        self.write("a/b/file", "x\n")
+        (self.work / "own").symlink_to(self.home)  # the user's
+        client = self.applier()
+        client.text("run_command", command="ln -s . here; ln -s ../../here a/b/up")
+        twins = {"in": "a/b/file", "a/b/back": "../../a", "absolute": f"{self.work}/a/b/file", "top": ".", "a/over": "./b", "through": "own"}
+        attacks = {"key": f"{self.home}/.ssh/id", "root": "/", "out": "..", "a/out": "../..", "a/b/far": "../../../x", "slashes": "./..//x", "prefix": f"{self.work}x",
+                   "dots": f"{self.work}/../x", "winding": "a/b/up/../../x", "self": "/proc/self/cwd", "git": ".git", "hook": ".git/hooks/pre-commit", "a/rc": "../.bashrc",
+                   "case": ".GIT/config"}
+        for name, to in {**twins, **attacks}.items():
+            client.text("run_command", command=f"ln -s '{to}' {name}")
+        for name, to in attacks.items():
+            with self.subTest(to=to):
+                refused = client.refused("apply_changes", paths=["in", name])
+                self.assertTrue(refused.startswith(f"nothing was applied: '{name}': it is a symbolic link "), refused)
+        self.assertFalse(os.path.lexists(self.work / "in"))
+        applied = client.text("apply_changes", paths=list(twins))
+        self.assertTrue(applied.startswith(f"ok · {len(twins)} applied"), applied)
+        self.assertEqual({name: os.readlink(self.work / name) for name in twins}, twins)
+
+    def test_a_directory_in_the_place_of_something_else_is_not_named_by_it(self):
+        (self.work / "was").symlink_to("a")
+        client = self.applier()
+        client.text("run_command", command="rm was; mkdir was; echo x >was/unnamed")
+        self.assertIn("name files", client.refused("apply_changes", paths=["was"]))
+        self.assertTrue((self.work / "was").is_symlink())
+
     def test_only_the_operator_offers_it_and_no_file_of_his_lies_where_it_writes(self):
         client = self.client()
         self.assertEqual(client.error(client.call("apply_changes", paths=["x"]))["code"], -32602)
