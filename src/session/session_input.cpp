@@ -1,12 +1,14 @@
 // What background calls read. The session passes no byte on: it gives its end of a socket to one
 // sender after another. A program that reads nothing keeps its sender waiting, and nobody else.
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "protocol/packet.hpp"
 #include "session/session.hpp"
@@ -38,6 +40,17 @@ Error too_many_senders(const Call& call) {
           .hint = "wait; one sends after another"};
 }
 
+bool has_left(const UniqueFd& sender) {
+  pollfd state{.fd = sender.get(), .events = 0, .revents = 0};
+  return ::poll(&state, 1, 0) == 1;  // POLLHUP
+}
+
+/// The end of the first one is watched; nobody hears of those that wait for their turn.
+void forget_those_that_left(std::vector<UniqueFd>& senders) {
+  std::erase_if(senders,
+                [&](const UniqueFd& each) { return &each != &senders.front() && has_left(each); });
+}
+
 }  // namespace
 
 void Session::answer(const protocol::SendRequest& request, UniqueFd connection) {
@@ -45,6 +58,7 @@ void Session::answer(const protocol::SendRequest& request, UniqueFd connection) 
   if (call == nullptr) return;
   if (!call->runs()) return refuse(connection.get(), has_ended(call->number));
   if (!call->input.valid()) return refuse(connection.get(), no_input(*call));
+  if (call->senders.size() >= kMostSenders) forget_those_that_left(call->senders);
   if (call->senders.size() >= kMostSenders)
     return refuse(connection.get(), too_many_senders(*call));
   call->senders.push_back(std::move(connection));

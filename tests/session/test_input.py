@@ -263,17 +263,39 @@ class Senders(InputTest):
         self.ends(sender, 2, "bytes were sent before")
         self.nothing_is_left()
 
+    def connect(self, call):
+        """A sender that says no more than that it is one."""
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(client.close)
+        client.settimeout(sessiontest.HANG)
+        client.connect(str(self.directory() / "work/socket"))
+        client.send(b"\2" + cbor({"op": "send", "call": int(call)}))
+        return client
+
+    def test_senders_that_left_take_no_place(self):
+        """The twin: those that wait do, below."""
+        self.start_session()
+        call = self.open_call("cat")
+        first = self.connect(call)
+        socket.recv_fds(first, 8192, 4)
+        waiting = [self.connect(call) for _ in range(63)]
+        sessiontest.wait_until(lambda: self.sbx_session("send", "work", call, "x", "--json").json["error"]["code"] == "too-many-senders", "64 of them wait")
+        for each in waiting[:-1]:
+            each.close()
+        later = self.begin_sending(call, "later")
+        sessiontest.wait_until(lambda: later.poll() is not None or "poll" in pathlib.Path(f"/proc/{later.pid}/wchan").read_text(), "it waits")
+        first.close()
+        self.assertEqual(len(socket.recv_fds(waiting[-1], 8192, 4)[1]), 1)
+        waiting[-1].close()
+        self.ends(later, 0)
+        self.until_logged(call, "later\n")
+
     def test_senders_that_say_nothing_or_nonsense(self):
         self.start_session()
         call = self.open_call("cat")
 
         def connect():
-            client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            self.addCleanup(client.close)
-            client.settimeout(sessiontest.HANG)
-            client.connect(str(self.directory() / "work/socket"))
-            client.send(b"\2" + cbor({"op": "send", "call": int(call)}))
-            return client
+            return self.connect(call)
         clients = [connect()]
         packet, fds, _, _ = socket.recv_fds(clients[0], 8192, 4)
         self.assertEqual(len(fds), 1, packet)
