@@ -79,7 +79,7 @@ class Private(PlacesTest):
         self.assertLessEqual(int(ended.text.split()[-1]), 2 << 20, ended)
 
     def test_nothing_of_the_system_can_be_covered(self):
-        for path in ("/", "/etc", "/usr", "/usr/lib", "/bin", "/proc/x", "/dev", "/sys", "/home", "/home/sandbox", "/tmp", "/var", "/run", self.work, f"{self.work}/below"):
+        for path in ("/", "/etc", "/etc/passwd", "/etc/x/..", "/etc/ssl/certs", "/usr", "/usr/lib", "/bin", "/proc/x", "/dev", "/sys", "/home", "/home/sandbox", "/tmp", "/var", "/run", self.work, f"{self.work}/below"):
             with self.subTest(path=path):
                 self.refused("forbidden-grant", "--policy", self.policy(f'[filesystem]\nprivate = ["{path}"]\n'), "--workspace", f"{self.work}:overlay", "--", "true")
         self.assertEqual(os.listdir(self.work), [])

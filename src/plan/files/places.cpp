@@ -388,9 +388,10 @@ Status Placer::collect_private() {
     const std::string& path = each.value;
     std::string target = view_.settled(path);
     const std::string why =
-        is_forbidden(path) || is_system_directory(path) ? "a system directory"
-        : is_within(workspace_, path)                   ? "above or equal to the workspace"
-        : is_within(home, path)                         ? "above or equal to the home inside"
+        is_forbidden(path) || is_system_directory(path) || is_within(path, "/etc")
+            ? "a system directory"
+        : is_within(workspace_, path) ? "above or equal to the workspace"
+        : is_within(home, path)       ? "above or equal to the home inside"
         : is_within("/tmp", path) || is_within("/var/tmp", path) || is_within("/run", path)
             ? "there already"
             : "";
