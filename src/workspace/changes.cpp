@@ -6,6 +6,7 @@
 #include <sys/xattr.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -216,7 +217,8 @@ class Comparison {
     }
     const bool is_exchanged = is_directory != was_directory && before != nullptr;
     if (is_exchanged) gone(path, *before);
-    const auto change = is_exchanged ? ChangeKind::created : change_of(path, now, seen);
+    auto change = is_exchanged ? ChangeKind::created : change_of(path, now, seen);
+    if (change && !is_exchanged && is_applied(path, now)) change.reset();
     if (change) note(path, *change, now);
     // What a veil showed is not the host's file.
     if (LinkedNames::may_matter(now, before) && (change || !seen->from_veil))
@@ -246,6 +248,35 @@ class Comparison {
     }
     if (!had_name(layer_, path)) return ChangeKind::created;
     return is_untouched(now, {}) ? std::nullopt : std::optional(ChangeKind::modified);
+  }
+
+  [[nodiscard]] std::optional<struct stat> look_at_host(const std::string& path, int& error) const {
+    struct stat facts{};
+    const auto directory = open_directory(layer_.lower.get(), directory_of(path));
+    if (directory &&
+        ::fstatat(directory->get(), name_of(path).c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
+      return facts;
+    error = directory ? errno : directory.error().errno_value;
+    return std::nullopt;
+  }
+
+  /// An overlay is compared with the host as it is, a copy with the host as it was: there, what
+  /// `apply` wrote since would be found again.
+  bool is_applied(const std::string& path, const struct stat& now) {
+    if (!layer_.copied || !layer_.applied) return false;
+    int error = 0;
+    const auto host = look_at_host(path, error);
+    if (!host || (!S_ISLNK(now.st_mode) && mode_differs(now, *host))) return false;
+    if (S_ISDIR(now.st_mode)) return S_ISDIR(host->st_mode) && !directory_seen(layer_, path);
+    const Noted* const note = note_of(layer_, path);
+    return note != nullptr && is_as_noted(*note, *host) && !differs(path, now, {.facts = *host});
+  }
+
+  [[nodiscard]] bool is_removal_applied(const std::string& path) const {
+    const Noted* const note = layer_.copied ? note_of(layer_, path) : nullptr;
+    int error = 0;
+    return note != nullptr && note->inode == 0 && !look_at_host(path, error) &&
+           (error == ENOENT || error == ENOTDIR);
   }
 
   /// Nobody can set ctime back: what is older than the start was copied by sbx. Then the host's
@@ -308,6 +339,7 @@ class Comparison {
   }
 
   void note_gone(const std::string& path, const struct stat& facts) {
+    if (is_removal_applied(path)) return;
     note(path, ChangeKind::deleted, facts);
     names_.add_gone(path, facts);
   }

@@ -51,13 +51,6 @@ bool has_only_lost_names(const Copy& copy, const std::string& path, const struct
   });
 }
 
-/// What sbx left under a path of the layer when it applied; null: nothing.
-const Noted* note_of(const Layer& layer, const std::string& path) {
-  if (!layer.applied) return nullptr;
-  const auto found = layer.applied->find(layer.prefix == "." ? path : join(layer.prefix, path));
-  return found == layer.applied->end() ? nullptr : &found->second;
-}
-
 bool is_as_applied(const Copy& copy, const std::string& path, const struct stat& now) {
   const LayerPath place = place_of(copy, path);
   const Noted* const note = place.layer == nullptr ? nullptr : note_of(*place.layer, place.path);
@@ -261,6 +254,12 @@ bool is_as_seen(const Layer& layer, const std::string& path, const struct stat& 
 
 bool is_other_directory(const Layer& layer, const std::string& path, const struct stat& now) {
   return path != "." && directory_seen(layer, path) && !is_as_seen(layer, path, now);
+}
+
+const Noted* note_of(const Layer& layer, const std::string& path) {
+  if (!layer.applied) return nullptr;
+  const auto found = layer.applied->find(layer.prefix == "." ? path : join(layer.prefix, path));
+  return found == layer.applied->end() ? nullptr : &found->second;
 }
 
 bool had_name(const Layer& layer, const std::string& path) {

@@ -106,6 +106,8 @@ struct DirectorySeen {
 /// The program saw a directory there, and the host has another one now.
 [[nodiscard]] bool is_other_directory(const Layer& layer, const std::string& path,
                                       const struct stat& now);
+/// What sbx left under a path of the layer when it applied; null: nothing.
+[[nodiscard]] const Noted* note_of(const Layer& layer, const std::string& path);
 /// The host had something else than a directory there: at the start, or because sbx applied it.
 [[nodiscard]] bool had_name(const Layer& layer, const std::string& path);
 [[nodiscard]] Noted noted(const struct stat& now);

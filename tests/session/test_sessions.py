@@ -299,11 +299,27 @@ class Workspace(SessionTest):
             self.assertEqual(applied.status, 0, (step, applied))
             outside = subprocess.run(["sh", "-c", "find . -printf '%p %m %y %l\\n' | sort; cat made d/e/f d/g kept.txt mode 2>&1"], cwd=self.work, capture_output=True, text=True, check=False).stdout
             self.assertEqual(inside, outside, step)
+            self.assertEqual(self.sbx_session("changes", "--json", "work").json["changes"], [], step)
         self.assertEqual(self.sbx_session("apply", "--yes", "work").status, 0)
         notes = self.home / ".local/state/sbx/applied/changes"
         self.assertEqual(len(list(notes.iterdir())), 1)
         self.stop_session()
         self.assertEqual(list(notes.iterdir()), [])
+
+    def test_what_was_applied_is_a_change_again_when_either_side_changes_it(self):
+        self.stop_session()
+        self.start_session("--workspace", f"{self.work}:overlay")
+        self.exec_ok("--", "sh", "-euc", "for name in inside outside same; do echo 1 >$name; done; ln -s 1 link; rm gone.txt; rm kept.txt; mkdir kept.txt; echo 1 >kept.txt/f")
+        self.assertEqual(self.sbx_session("apply", "--yes", "work").status, 0)
+        self.assertEqual(self.sbx_session("changes", "--json", "work").json["changes"], [])
+        self.write("outside", "2\n")
+        self.exec_ok("--", "sh", "-euc", "echo 2 >inside; ln -sfn 2 link; echo 1 >gone.txt; echo 2 >kept.txt/f; echo 1 >same")
+        changes = self.sbx_session("changes", "--json", "work").json["changes"]
+        self.assertEqual([each["path"] for each in changes], ["gone.txt", "inside", "kept.txt/f", "link", "outside"], changes)
+        applied = self.sbx_session("apply", "--yes", "--json", "work").json["applied"]
+        self.assertEqual([each["path"] for each in applied["conflicts"]], ["outside"], applied)
+        self.assertEqual([(self.work / name).read_text() for name in ("inside", "outside", "gone.txt", "kept.txt/f")], ["2\n", "2\n", "1\n", "2\n"])
+        self.assertTrue(self.sbx_session("stop", "work").err.startswith("sbx: changes that were not applied ended with work: outside\n"))
 
     def test_what_the_user_changed_after_an_apply_is_a_conflict(self):
         self.stop_session()
