@@ -71,10 +71,17 @@ def command_for(call):
         raise PermissionError("python3 needs -I: without it modules of the project could run here")
     directory = pathlib.Path(call["cwd"]).resolve()
     root = root_of(directory)
+    directory = (directory / call["tool_input"].get("dir_path", "")).resolve()  # where Gemini's model wants it to run
     directory.relative_to(root)  # an error where the agent stands outside of its project
     words = [sbx_for(root), "run", "--session", session_of(call["session_id"], root), "--policy", POLICY, "--workspace", workspace_of(root),
              "--set", "session.put_aside=true", "--cwd", str(directory), "--", "bash", "-c", call["tool_input"]["command"]]
     return shlex.join(words)
+
+
+def refuse(why):
+    """Exit status 2 blocks the call, and the client shows the line."""
+    print(f"sandbox-shell.py: {why}", file=sys.stderr)
+    return 2
 
 
 def answer(client, call):
@@ -87,8 +94,9 @@ def answer(client, call):
                                    "permissionDecisionReason": f"runs in a sandbox (sbx, policy {POLICY})", "updatedInput": changed}}
 
 
+if len(sys.argv) != 2 or sys.argv[1] not in TOOLS:
+    sys.exit(refuse(f"name the client: /usr/bin/python3 -I sandbox-shell.py {'|'.join(TOOLS)}"))
 try:
     print(json.dumps(answer(sys.argv[1], json.load(sys.stdin))))
 except Exception as error:  # whatever it is, the command must not run
-    print(f"sandbox-shell.py: {type(error).__name__}: {error}", file=sys.stderr)
-    sys.exit(2)
+    sys.exit(refuse(f"{type(error).__name__}: {error}"))

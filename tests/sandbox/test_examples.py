@@ -178,6 +178,21 @@ class Hook(SessionTest):
                 self.assertEqual(sorted(os.listdir(self.work)), sorted((f"{name}.sbx-refused", "other")))
                 (self.work / f"{name}.sbx-refused").unlink()
 
+    def test_the_directory_that_the_model_names_is_the_commands(self):
+        """Gemini's shell tool has it beside the command."""
+        (self.work / ".git").mkdir()
+        (self.work / "below").mkdir()
+        for cwd, named in ((self.work, "below"), (self.work / "below", "../below"), (self.work, str(self.work / "below"))):
+            changed = self.hook("gemini", self.call("gemini", "pwd", cwd, dir_path=named))["hookSpecificOutput"]["tool_input"]
+            words = shlex.split(changed["command"])
+            self.assertEqual((words[words.index("--cwd") + 1], words[words.index("--workspace") + 1]), (f"{self.work}/below", f"{self.work}:read-write"))
+        self.assertIn("ValueError", self.hook("gemini", self.call("gemini", "pwd", dir_path="../.."), status=2))
+
+    def test_the_client_must_be_named(self):
+        for arguments in ((), ("claude",), ("codex", "gemini")):
+            done = subprocess.run(["/usr/bin/python3", EXAMPLES / "hooks/sandbox-shell.py", *arguments], input="{}", capture_output=True, text=True, env=self.environment(self.path))
+            self.assertEqual((done.returncode, done.stderr), (2, "sandbox-shell.py: name the client: /usr/bin/python3 -I sandbox-shell.py claude-code|codex|gemini\n"))
+
     def test_other_tools_are_left_alone(self):
         for client in self.SHELLS:
             self.assertEqual(self.hook(client, {"tool_name": "Read", "tool_input": {"file_path": "/x"}}), {})
