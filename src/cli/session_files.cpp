@@ -141,16 +141,29 @@ int status_of_extent(const Extent& done) {
 constexpr const char* kOfHost = "put takes files of this machine; a path begins in this directory";
 
 std::string names_inside(const std::string& session) {
-  return fmt::format(
-      "sbx session ls {} lists what is in the session's directory; --out DIR says "
-      "where copies go",
-      printable(session));
+  return fmt::format("sbx session ls {} lists what is in the session's directory",
+                     printable(session));
+}
+
+/// Names in the sandbox were wrong, or there is something amiss with the place of the copies.
+std::string help_of_get(const std::string& session, const std::vector<workspace::Left>& left) {
+  const bool is_inside = std::ranges::any_of(
+      left, [](const workspace::Left& each) { return each.failed && each.side == Side::sandbox; });
+  return (is_inside ? names_inside(session) + "; " : "") + "--out DIR says where copies go";
 }
 
 std::string names_of_host(const std::string& session, const std::vector<std::string>& sources) {
   if (std::ranges::find(sources, "-") == sources.end()) return kOfHost;
   return fmt::format("- is standard input, alone: ... | sbx session put {} - TARGET",
                      printable(session));
+}
+
+/// A name of this machine was wrong, or a place in the sandbox.
+std::string help_of_put(const std::string& session, const std::vector<std::string>& sources,
+                        const std::vector<workspace::Left>& left) {
+  const bool is_of_host = std::ranges::any_of(
+      left, [](const workspace::Left& each) { return each.failed && each.side == Side::host; });
+  return is_of_host ? names_of_host(session, sources) : names_inside(session);
 }
 
 /// What a command did, as JSON or, what it left out, as messages. `help` says where the names are
@@ -370,7 +383,7 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
                               {"bytes", report->bytes},
                               {"written", files_json(report->written)}},
                              left, sent.more_left + report->more_left,
-                             names_of_host(typed.operands.front(), sources));
+                             help_of_put(typed.operands.front(), sources, left));
   const bool all = left.empty() && sent.is_whole && status == kDone;
   if (told != kDone) return told;
   if (!typed.output.quiet && !typed.output.json)
@@ -410,7 +423,7 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   if (!got) return fail(std::move(got).error());
   const int status = SBX_TRY(call->end());
   const int told = tell_done(typed, {{"files", files_json(got->brought)}}, got->left,
-                             got->more_left, names_inside(typed.operands.front()));
+                             got->more_left, help_of_get(typed.operands.front(), got->left));
   if (told != kDone) return told;
   if (!typed.output.quiet && !typed.output.json) tell_brought(got->brought);
   if (got->broken) {  // the answer is printed
@@ -460,8 +473,17 @@ std::string cure_of_change(const std::string& verb, const std::vector<std::strin
     return fmt::format("a directory, with all that is in it: sbx session rm -r {} {}", session,
                        path);
   if (verb == "mkdir" && errno_value == EEXIST) return "name a directory that is not there yet";
+  if (verb == "rm" && errno_value == EINVAL)
+    return "name a file or directory by its own name: '.', '..' and '/' stay";
   if (verb != "mv") return {};
   switch (errno_value) {
+    case ENOENT:
+      return fmt::format(
+          "the path, or the directory of the target, is not there: sbx session stat {} {} tells "
+          "which",
+          session, path);
+    case EINVAL:
+      return "a directory can't be moved into itself: name a target outside of it";
     case EXDEV:
       return fmt::format(
           "the target is on another file system, so copy: sbx session exec {} -- mv "

@@ -56,7 +56,7 @@ class Session {
   void answer(const protocol::KillRequest& request, UniqueFd connection);
   void answer(const protocol::SendRequest& request, UniqueFd connection);
   [[nodiscard]] Call* named_call(std::uint64_t number, int connection);
-  [[nodiscard]] static Error has_ended(std::uint64_t call);
+  [[nodiscard]] Error has_ended(std::uint64_t call) const;
 
   // Contexts: session_cells.cpp
   void answer(protocol::EvalRequest request, Asker client);

@@ -143,10 +143,11 @@ Call* Session::named_call(std::uint64_t number, int connection) {
   return found;
 }
 
-Error Session::has_ended(std::uint64_t call) {
+Error Session::has_ended(std::uint64_t call) const {
   return {.kind = ErrorKind::usage,
           .code = "call-ended",
-          .message = "call " + std::to_string(call) + " has ended"};
+          .message = "call " + std::to_string(call) + " has ended",
+          .hint = "sbx session calls " + directory_.name() + " lists how calls ended"};
 }
 
 void Session::answer(const protocol::CallsRequest& /*request*/, UniqueFd connection) {

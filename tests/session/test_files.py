@@ -246,6 +246,21 @@ class Cures(FilesTest):
         self.assertIn("name the place in it, full/there", self.cure("mv", "work", "there", "full"))
         self.exec_ok("--", "touch", "plain")
         self.assertIn("a directory takes the place of no file", self.cure("mv", "work", "there", "plain"))
+        self.assertIn("the directory of the target, is not there: sbx session stat work plain tells which", self.cure("mv", "work", "plain", "nowhere/x"))
+        self.assertIn("can't be moved into itself", self.cure("mv", "work", "there", "there/below"))
+        self.assertIn("stay", self.cure("rm", "-r", "work", "."))
+
+    def test_the_help_is_about_the_side_that_refused(self):
+        self.begin()
+        inside = "sbx session ls work lists what is in the session's directory"
+        self.write("here", "x")
+        self.assertEqual(self.cure("put", "work", self.work / "here", "/etc/"), inside)
+        self.assertIn("put takes files of this machine", self.cure("put", "work", self.work / "nosuch", "/etc/"))
+        self.assertEqual(self.cure("ls", "work", "nosuch"), inside)
+        self.assertIn(inside + "; --out DIR", self.cure("get", "work", "nosuch"))
+        (self.work / "out/here").mkdir(parents=True)
+        self.exec_ok("--", "sh", "-c", "echo >/tmp/here")
+        self.assertTrue(self.cure("get", "work", "/tmp/here", "--out", self.work / "out").startswith("--out DIR"))
 
     def test_a_directory_is_removed_with_an_option(self):
         self.begin()
