@@ -21,6 +21,7 @@ import datetime
 import enum
 import functools
 import inspect
+import io
 import json
 import math
 import os
@@ -588,7 +589,11 @@ class _Session:
         return ["--timeout", _duration(timeout)] if timeout and timeout < self.most else []
 
 
-def _file_of(data: Union[str, bytes, bytearray, IO[bytes]]) -> IO[bytes]:
+def _file_of(data: Any) -> IO[bytes]:
+    if isinstance(data, io.TextIOBase):
+        data = data.read()
+    if not isinstance(data, (str, bytes, bytearray)) and not hasattr(data, "read"):
+        raise InvalidArgumentException(f"a str, bytes or an open file is wanted, not {type(data).__name__}")
     source = tempfile.TemporaryFile()
     if isinstance(data, (str, bytes, bytearray)):
         source.write(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
@@ -596,6 +601,11 @@ def _file_of(data: Union[str, bytes, bytearray, IO[bytes]]) -> IO[bytes]:
         shutil.copyfileobj(data, source)
     source.seek(0)
     return source
+
+
+def _check_line(cmd: Any) -> None:
+    if not isinstance(cmd, (str, list, tuple)):
+        raise InvalidArgumentException(f"a command is a line of bash or a list of words, not {type(cmd).__name__}")
 
 
 def _check_user(user: Optional[str]) -> None:
@@ -628,7 +638,7 @@ class _FileSteps(_OfSession):
             content = file.read()
         return content.decode(errors="replace") if format == "text" else bytearray(content)
 
-    def write(self: _OfSession, path: str, data: Union[str, bytes, bytearray, IO[bytes]], user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[WriteInfo]:
+    def write(self: _OfSession, path: str, data: Union[str, bytes, bytearray, IO[bytes], IO[str]], user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[WriteInfo]:
         """Writes a file, and makes the directories on the way to it."""
         _check_user(user)
         name = os.path.basename(path)
@@ -653,7 +663,10 @@ class _FileSteps(_OfSession):
             raise _failure(left, f"'{path}': {left['why']}")
         if answer["is_cut"]:
             raise SandboxException(f"'{path}' has more entries than a list holds; commands.run({'ls -f ' + shlex.quote(path)!r}) prints them")
-        return [_entry(os.path.join(path, each["name"]), each) for each in answer["entries"]]
+        entries = answer["entries"]
+        if [each["name"] for each in entries] == [os.path.basename(path)] and (yield from _FileSteps.get_info(self, path)).type is FileType.FILE:
+            raise _failure({"kind": "not-a-directory", "side": "sandbox"}, f"'{path}' is a file: get_info() tells of it")
+        return [_entry(os.path.join(path, each["name"]), each) for each in entries]
 
     def exists(self: _OfSession, path: str, user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[bool]:
         try:
@@ -866,6 +879,7 @@ class _CommandSteps(_OfSession):
 
     def begin(self: _OfSession, cmd: Line, envs: Optional[dict[str, str]], user: Optional[str], cwd: Optional[str], stdin: Input) -> Steps[int]:
         """In the background: its number."""
+        _check_line(cmd)
         if isinstance(stdin, (str, bytes)):
             raise _not_offered("input given at once in the background", "with stdin=True the handle has send_stdin() and close_stdin()")
         with _Variables(envs) as variables:
@@ -874,6 +888,7 @@ class _CommandSteps(_OfSession):
 
     def run(self: _OfSession, cmd: Line, envs: Optional[dict[str, str]], user: Optional[str], cwd: Optional[str], on_stdout: OnText, on_stderr: OnText,
             stdin: Input, timeout: Optional[float]) -> Steps[CommandResult]:
+        _check_line(cmd)
         if stdin is True:
             raise _not_offered("stdin=True in the foreground", "with background=True the handle has send_stdin() and close_stdin(); or give all of the input: commands.run('command', stdin='text')")
         text = _Text(on_stdout, on_stderr)
@@ -1019,6 +1034,23 @@ class SandboxPaginator:
         return self._found
 
 
+class AsyncSandboxPaginator:
+    """What AsyncSandbox.list() gives, with `await` and without: one page."""
+
+    def __init__(self, program: str):
+        self._program, self.has_next, self.next_token = program, True, None
+
+    async def next_items(self) -> list[SandboxInfo]:
+        self.has_next = False
+        return (await _drive_async(_list(program=self._program))).next_items()
+
+    async def _itself(self) -> "AsyncSandboxPaginator":
+        return self
+
+    def __await__(self) -> Generator[Any, None, "AsyncSandboxPaginator"]:
+        return self._itself().__await__()
+
+
 def _info(facts: dict[str, Any], metadata: dict[str, str]) -> SandboxInfo:
     return SandboxInfo(facts["name"], facts["policy"]["name"], metadata, _time(facts["started"]), _time(facts["expires"]))
 
@@ -1103,6 +1135,8 @@ def _extend(session: _Session, timeout: float) -> Steps[dict[str, Any]]:
 def _start(template: Optional[str], timeout: Optional[float], envs: Optional[dict[str, str]], policy: Optional[str], workspace: Optional[str], program: str,
            compatible: dict[str, Any]) -> Steps[dict[str, Any]]:
     options = _check_compatible(compatible)
+    if timeout:
+        math.ceil(timeout)  # what is no number is an error before anything is started
     if policy is None and template is not None and (yield from _is_policy(template, program)):
         policy = template
     if workspace is not None:
@@ -1131,18 +1165,27 @@ def _list(*, program: str = "sbx", **_: Any) -> Steps[SandboxPaginator]:
     return SandboxPaginator([_info(each, {}) for each in (yield from _answer([program, "session", "list", "--json"]))["sessions"]])
 
 
+def _known_context(sandbox: _Begun, name: str) -> Steps[Context]:
+    for each in (yield from _SandboxSteps.list_code_contexts(sandbox)):
+        if each.id == name:
+            return each
+    raise NotFoundException(f"there is no context {name!r}")
+
+
 class _SandboxSteps(_Begun):
     def close(self: _Begun, **_: Any) -> Steps[bool]:
         """Ends it. False: it had ended."""
         return _stop(self._session)
 
-    def run_code(self: _Begun, code: str, language: Optional[str] = None, context: Optional[Context] = None, on_stdout: Optional[Callable[[OutputMessage], Any]] = None,
+    def run_code(self: _Begun, code: str, language: Optional[str] = None, context: Union[Context, str, None] = None, on_stdout: Optional[Callable[[OutputMessage], Any]] = None,
                  on_stderr: Optional[Callable[[OutputMessage], Any]] = None, on_result: Optional[Callable[[CellResult], Any]] = None,
                  on_error: Optional[Callable[[ExecutionError], Any]] = None, envs: Optional[dict[str, str]] = None, timeout: Optional[float] = 60,
                  request_timeout: Optional[float] = None) -> Steps[Execution]:
         """Runs a cell. timeout: seconds, which may only be less than the policy's; 0 or None: the policy's."""
         if language is not None and context is not None:
             raise InvalidArgumentException("language and context exclude each other")
+        if isinstance(context, str):
+            context = yield from _known_context(self, context)
         words = self._session.words("eval", "--stream", "--quiet", *self._session.time(timeout))
         if language is not None:
             words += ["--lang", language]
@@ -1200,13 +1243,7 @@ class _SandboxSteps(_Begun):
     def exec_cell(self: _Begun, code: str, kernel_id: Optional[str] = None, on_stdout: Optional[Callable[[OutputMessage], Any]] = None,
                   on_stderr: Optional[Callable[[OutputMessage], Any]] = None, on_result: Optional[Callable[[CellResult], Any]] = None, timeout: Optional[float] = 60,
                   **_: Any) -> Steps[Execution]:
-        context = None
-        if kernel_id is not None:
-            known = [each for each in (yield from _SandboxSteps.list_code_contexts(self)) if each.id == kernel_id]
-            if not known:
-                raise NotFoundException(f"there is no context {kernel_id!r}")
-            context = known[0]
-        return (yield from _SandboxSteps.run_code(self, code, None, context, on_stdout, on_stderr, on_result, None, None, timeout))
+        return (yield from _SandboxSteps.run_code(self, code, None, kernel_id, on_stdout, on_stderr, on_result, None, None, timeout))
 
 
 def _warn_of_v0(old: str, new: str) -> None:
@@ -1296,7 +1333,10 @@ class AsyncSandbox(_Begun):
         """One that lives. It does not end with this process."""
         return cls._of(await _drive_async(_find(sandbox_id, timeout, program, compatible)), program, {})
 
-    list = staticmethod(_async(_list))
+    @staticmethod
+    def list(*, program: str = "sbx", **_: Any) -> AsyncSandboxPaginator:
+        return AsyncSandboxPaginator(program)
+
     kill = _Kill(_drive_async)
 
     async def __aenter__(self) -> "AsyncSandbox":

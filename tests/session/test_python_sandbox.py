@@ -7,6 +7,7 @@ import glob
 import hashlib
 import importlib.util
 import inspect
+import io
 import json
 import os
 import socket
@@ -88,7 +89,9 @@ class Cells(SandboxTest):
         self.assertNotIn(own.id, {each.id for each in sandbox.list_code_contexts()})
         self.refuses(sbx.InvalidArgumentException, "exclude each other", sandbox.run_code, "1", language="bash", context=own)
         self.refuses(sbx.InvalidArgumentException, "cobol", sandbox.run_code, "1", language="cobol")
-        self.refuses(sbx.NotFoundException, "no context", sandbox.remove_code_context, "absent")
+        self.assertEqual(self.out(sandbox.run_code("echo $y", context=other.id)), "5\n")
+        for function in (sandbox.remove_code_context, lambda name: sandbox.run_code("1", context=name)):
+            self.refuses(sbx.NotFoundException, "no context", function, "absent")
 
     def test_contexts_begin_in_a_directory(self):
         sandbox = self.sandbox()
@@ -190,6 +193,20 @@ class FilesAndCommands(SandboxTest):
             self.refuses(sbx.InvalidArgumentException, "does not name a file", sandbox.files.write, path, "x")
         self.refuses(sbx.InvalidArgumentException, "Read-only", sandbox.files.write, "/usr/x", "x")
         self.refuses(sbx.InvalidArgumentException, "format", sandbox.files.read, "link", "json")
+        sandbox.files.write("directory/directory", io.StringIO("text"))
+        self.assertEqual([each.path for each in sandbox.files.list("directory")], ["directory/directory"])
+        self.assertEqual(sandbox.files.read("directory/directory"), "text")
+        self.refuses(sbx.InvalidArgumentException, "is a file", sandbox.files.list, "directory/directory")
+
+    def test_values_of_another_type_are_named(self):
+        sandbox = self.sandbox()
+        self.refuses(sbx.InvalidArgumentException, "not int", sandbox.files.write, "x", 5)
+        self.refuses(sbx.InvalidArgumentException, "not NoneType", sandbox.run_code, None)
+        for background in (False, True):
+            self.refuses(sbx.InvalidArgumentException, "not int", sandbox.commands.run, 5, background)
+        before = [each.sandbox_id for each in sbx.Sandbox.list(program=SBX).next_items()]
+        self.refuses(TypeError, "", sbx.Sandbox, timeout="5m", program=SBX)
+        self.assertEqual([each.sandbox_id for each in sbx.Sandbox.list(program=SBX).next_items()], before)
 
     def test_commands(self):
         sandbox = self.sandbox(envs={"ALL": "1"})
@@ -388,7 +405,8 @@ class Async(SandboxTest):
             self.assertEqual(names(one) | {"files", "commands"}, names(other) | {"files", "commands"})
             for name in names(one) - {"pty", "get_host", "notebook", "filesystem", "kill", "sandbox_id", "pid"}:
                 with self.subTest(f"{one.__name__}.{name}"):
-                    self.assertEqual([inspect.iscoroutinefunction(getattr(each, name)) for each in (one, other)], [False, True])
+                    waits = (one, name) != (sbx.Sandbox, "list")  # it can be awaited; E2B's is not a coroutine
+                    self.assertEqual([inspect.iscoroutinefunction(getattr(each, name)) for each in (one, other)], [False, waits])
                     if name != "create":
                         self.assertEqual(*(list(inspect.signature(getattr(each, name)).parameters) for each in (one, other)))
 
@@ -460,6 +478,15 @@ class Async(SandboxTest):
             return await asyncio.gather(*(one(number) for number in range(10)))
         self.assertEqual(asyncio.run(run()), [str(number * 2) for number in range(10)])
         self.assertEqual(sbx.Sandbox.list(program=SBX).next_items(), [])
+
+    def test_a_list_can_be_awaited_or_not(self):
+        async def run():
+            async with await sbx.AsyncSandbox.create(program=SBX) as sandbox:
+                for pages in (sbx.AsyncSandbox.list(program=SBX), await sbx.AsyncSandbox.list(program=SBX)):
+                    self.assertTrue(pages.has_next)
+                    self.assertEqual([each.sandbox_id for each in await pages.next_items()], [sandbox.sandbox_id])
+                    self.assertFalse(pages.has_next)
+        asyncio.run(run())
 
     def test_it_says_how_it_begins(self):
         self.refuses(sbx.InvalidArgumentException, "await AsyncSandbox.create", sbx.AsyncSandbox)
