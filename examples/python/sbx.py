@@ -19,6 +19,7 @@ import contextlib
 import dataclasses
 import datetime
 import enum
+import fcntl
 import functools
 import inspect
 import io
@@ -126,6 +127,17 @@ def _run(operands: Sequence[str], policy: str, input: bytes, *, workspace: Optio
         raise RuntimeError(f"{program} wrote no record (exit status {done.returncode}): {message}") from None
 
 
+def _memory_file(name: str) -> int:
+    """A descriptor that is no standard stream of a child, even where this process has closed its own."""
+    descriptor = os.memfd_create(name)
+    if descriptor > 2:
+        return descriptor
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(descriptor)
+
+
 class _Variables:
     """An open, nameless file of NAME=VALUE for --env-fd."""
 
@@ -134,7 +146,7 @@ class _Variables:
         self.options: list[str] = []
         text = "".join(f"{name}={value}\0" for name, value in (environment or {}).items())
         if text:
-            descriptor = os.memfd_create("variables")
+            descriptor = _memory_file("variables")
             os.write(descriptor, text.encode())
             os.lseek(descriptor, 0, os.SEEK_SET)
             self.descriptors, self.options = (descriptor,), ["--env-fd", str(descriptor)]
@@ -441,10 +453,23 @@ class _Done:
 Steps = Generator[_Process, _Done, T]  # what a method does, without the waiting
 
 
+@contextlib.contextmanager
+def _starting(program: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise SandboxException(f"there is no program {program!r} on PATH: install sbx, or name it with program=") from error
+
+
+def _begun(process: _Process) -> "subprocess.Popen[bytes]":
+    with _starting(process.words[0]):
+        return subprocess.Popen(process.words, stdin=process.stdin or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                pass_fds=process.descriptors)
+
+
 def _pieces(process: _Process) -> Generator[tuple[bool, bytes], None, int]:
     """What it writes, as it comes; then its exit status."""
-    with subprocess.Popen(process.words, stdin=process.stdin or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          pass_fds=process.descriptors) as running, selectors.DefaultSelector() as selector:
+    with _begun(process) as running, selectors.DefaultSelector() as selector:
         assert running.stdout is not None and running.stderr is not None
         selector.register(running.stdout, selectors.EVENT_READ, False)
         selector.register(running.stderr, selectors.EVENT_READ, True)
@@ -478,8 +503,9 @@ def _run_process(process: _Process) -> _Done:
 
 
 async def _run_process_async(process: _Process) -> _Done:
-    running = await asyncio.create_subprocess_exec(*process.words, stdin=process.stdin or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                                   pass_fds=process.descriptors)
+    with _starting(process.words[0]):
+        running = await asyncio.create_subprocess_exec(*process.words, stdin=process.stdin or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                                       pass_fds=process.descriptors)
     kept: tuple[list[bytes], list[bytes]] = ([], [])
 
     async def read(stream: asyncio.StreamReader, is_error: bool) -> None:
@@ -892,7 +918,7 @@ class _CommandSteps(_OfSession):
         if stdin is True:
             raise _not_offered("stdin=True in the foreground", "with background=True the handle has send_stdin() and close_stdin(); or give all of the input: commands.run('command', stdin='text')")
         text = _Text(on_stdout, on_stderr)
-        with _Variables(envs) as variables, open(os.memfd_create("report"), "r+b") as report, _file_of(stdin or "") as source:
+        with _Variables(envs) as variables, open(_memory_file("report"), "r+b") as report, _file_of(stdin or "") as source:
             words = self._session.words("exec", "--quiet", *_place(user, cwd), *self._session.time(timeout), *variables.options)
             done = yield _Process([*words, "--report-fd", str(report.fileno()), "--", *_command(cmd)], source if isinstance(stdin, (str, bytes)) else None,
                                   [*variables.descriptors, report.fileno()], text.take)

@@ -312,6 +312,13 @@ class Life(SandboxTest):
         maker.wait()
         sessiontest.wait_until(lambda: not connected.is_running(), "it has ended with its maker")
 
+    def test_it_works_where_standard_streams_are_closed(self):
+        """Files that it opens have their numbers then, and those of a child are put over them."""
+        code = f"import sys; sys.path.insert(0, {str(FILE.parent)!r}); import sbx; s = sbx.Sandbox(program={str(SBX)!r}); print(s.commands.run('cat; echo $A', envs={{'A': 'b'}}).stdout, s.kill(), file=sys.stderr)"
+        for closed in ("<&-", ">&-", "<&- >&-"):
+            done = subprocess.run(["sh", "-c", f'exec /usr/bin/python3 -B -c "$0" {closed}', code], capture_output=True, text=True, check=False)
+            self.assertEqual(done.stderr.splitlines()[:2], ["b", " True"], (closed, done))
+
     def test_what_it_may_reach_is_the_policys(self):
         (self.work / "here.txt").write_text("of the host")
         self.assertEqual(self.sandbox().commands.run("ls").stdout, "")
@@ -487,6 +494,11 @@ class Async(SandboxTest):
                     self.assertEqual([each.sandbox_id for each in await pages.next_items()], [sandbox.sandbox_id])
                     self.assertFalse(pages.has_next)
         asyncio.run(run())
+
+    def test_without_the_program_it_says_so(self):
+        self.refuses(sbx.SandboxException, "no program 'absent' on PATH: install sbx", sbx.Sandbox, program="absent")
+        with self.assertRaisesRegex(sbx.SandboxException, "no program 'absent' on PATH: install sbx"):
+            asyncio.run(sbx.AsyncSandbox.create(program="absent"))
 
     def test_it_says_how_it_begins(self):
         self.refuses(sbx.InvalidArgumentException, "await AsyncSandbox.create", sbx.AsyncSandbox)
