@@ -140,7 +140,7 @@ class Streams(FilesTest):
             given_up = self.sbx_session("get", "work", "file", "--as", target)
             self.assertEqual((given_up.status, given_up.out, len(given_up.err.splitlines())), (125, "", 2), given_up)
             self.assertIn("has more bytes than may be brought out", given_up.err)
-        self.assertNotIn("running", self.sbx_session("calls", "work").out)
+        sessiontest.wait_until(lambda: "running" not in self.sbx_session("calls", "work").out, "the call of the reader that left has ended")
 
     def test_a_long_transfer_is_told_on_a_terminal_only(self):
         """Three get the same bytes until the line is seen: no time is measured."""
