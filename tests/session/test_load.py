@@ -182,7 +182,7 @@ class Load(SessionTest):
         listed = self.sbx_session("list", "--json")
         self.assertEqual([each["name"] for each in listed.json["sessions"]], ["other"], what)
         self.assertEqual([each.name for each in self.directory().iterdir()], ["other"], what)
-        self.assertEqual(self.dead_groups(), [], f"control groups after the next command; {what}")
+        self.assertEqual(sbxtest.dead_groups_since(self.before[1]), [], f"control groups after the next command; {what}")
         self.forget_dead()
         self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [], what)
 
@@ -286,7 +286,7 @@ class Load(SessionTest):
         names = [each["name"] for each in self.sbx_session("list", "--json").json["sessions"]]
         self.assertEqual(names, ["other", "victim"], what)
         self.assertEqual(sorted(each.name for each in self.directory().iterdir()), ["other", "victim"], what)
-        self.assertEqual(self.dead_groups(), [], f"control groups after the next command; {what}")
+        self.assertEqual(sbxtest.dead_groups_since(self.before[1]), [], f"control groups after the next command; {what}")
         self.forget_dead()
         self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [], what)
 
@@ -366,7 +366,7 @@ class Load(SessionTest):
     def groups_of(self, init):
         """Control groups inside the session's: there is one for each call that runs."""
         names = {word.rpartition("/")[2] for word in pathlib.Path(f"/proc/{init}/cgroup").read_text().split() if "/sbx-" in word}
-        return sum(any(f"/{name}/sbx-" in group for name in names) for group in groups())
+        return sum(any(f"/{name}/sbx-" in group for name in names) for group in sbxtest.groups())
 
     def quick_call(self, number):
         """As a client would, without Python's own cost of a process."""
