@@ -45,7 +45,7 @@ TEST_F(PlanTest, WhatTheCallerCannotReadIsAnError) {
   canned.files->directory("/srv/shut", 0700).shut("/srv/shut");
   set("filesystem.read", R"(["/srv/shut"])");
   EXPECT_EQ(error().code, "unreadable-grant");
-  EXPECT_THAT(error().hint, HasSubstr("rx /srv/shut, or take it out of the policy"));
+  EXPECT_THAT(error().hint, HasSubstr("chmod u+rx /srv/shut, or leave out --set"));
 }
 
 TEST_F(PlanTest, TheKernelsDirectoriesAreNeverGranted) {

@@ -45,6 +45,7 @@ max_depth = 2
 
 [environment]
 pass = ["TZ"]
+user = "me_2"
 set = { MPLBACKEND = "Agg", EMPTY = "" }
 
 [syscalls]
@@ -97,6 +98,7 @@ calls = 256
 contexts = 0
 cpu_time = "2h"
 log = "16K"
+put_aside = true
 )";
 
 TEST(PolicyParse, TakesEveryKey) {
@@ -132,6 +134,7 @@ TEST(PolicyParse, TakesEveryKey) {
   EXPECT_EQ(policy.filesystem.outputs.max_files.value, 10U);
   EXPECT_EQ(policy.filesystem.outputs.max_depth.value, 2U);
   EXPECT_THAT(values(policy.environment.pass), ElementsAre("TZ"));
+  EXPECT_EQ(policy.environment.user.value, "me_2");
   EXPECT_EQ(policy.environment.set.at("MPLBACKEND").value, "Agg");
   EXPECT_EQ(policy.environment.set.at("EMPTY").value, "");
   EXPECT_EQ(policy.syscalls.base.value, SyscallBase::minimal);
@@ -166,6 +169,7 @@ TEST(PolicyParse, TakesEveryKey) {
   EXPECT_EQ(policy.session.contexts.value, 0U);
   EXPECT_EQ(policy.session.cpu_time.value, Milliseconds{7'200'000});
   EXPECT_EQ(policy.session.log.value, Bytes{16'384});
+  EXPECT_TRUE(policy.session.put_aside.value);
 }
 
 TEST(PolicyParse, TextOfEveryKeyLeavesNoKeyOut) {
@@ -181,11 +185,11 @@ TEST(PolicyParse, TextOfEveryKeyLeavesNoKeyOut) {
 
 TEST(PolicyParse, EachValueKnowsItsPlace) {
   const Policy policy = parsed(kEveryKey);
-  EXPECT_EQ(policy.limits.wall_time.origin, (Origin{"p.toml", 62, 13, Layer::file}));
+  EXPECT_EQ(policy.limits.wall_time.origin, (Origin{"p.toml", 63, 13, Layer::file}));
   EXPECT_EQ(policy.filesystem.read.at(1).origin.text(), "p.toml:18");
   EXPECT_EQ(policy.filesystem.read.at(1).origin.column, 24);
-  EXPECT_EQ(policy.environment.set.at("MPLBACKEND").origin.text(), "p.toml:36");
-  EXPECT_EQ(policy.syscalls.rules.at(1).origin.text(), "p.toml:48");
+  EXPECT_EQ(policy.environment.set.at("MPLBACKEND").origin.text(), "p.toml:37");
+  EXPECT_EQ(policy.syscalls.rules.at(1).origin.text(), "p.toml:49");
 }
 
 TEST(PolicyParse, RulesKeepNumbersAndWords) {

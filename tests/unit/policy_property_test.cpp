@@ -237,7 +237,7 @@ bool allows_no_more(const Policy& before, const Policy& now) {
   const Filesystem& fs0 = before.filesystem;
   const bool grants =
       subset(fs.read, fs0.read) && subset(fs.write, fs0.write) && subset(fs.sockets, fs0.sockets) &&
-      subset(fs.seed, fs0.seed) && subset(fs0.deny, fs.deny) &&
+      subset(fs.seed, fs0.seed) && subset(fs.private_, fs0.private_) && subset(fs0.deny, fs.deny) &&
       subset(fs.outputs.collect, fs0.outputs.collect) && fs.system.value == fs0.system.value &&
       fs.workspace.source.value == fs0.workspace.source.value &&
       fs.workspace.mode.value <= fs0.workspace.mode.value &&
@@ -251,7 +251,8 @@ bool allows_no_more(const Policy& before, const Policy& now) {
                             now.interpreters.venv.value == before.interpreters.venv.value &&
                             same_table(now.interpreters.extensions, before.interpreters.extensions);
   const bool environment = subset(now.environment.pass, before.environment.pass) &&
-                           same_table(now.environment.set, before.environment.set);
+                           same_table(now.environment.set, before.environment.set) &&
+                           now.environment.user.value == before.environment.user.value;
   const bool calls = now.syscalls.base.value <= before.syscalls.base.value &&
                      subset(now.syscalls.allow, before.syscalls.allow) &&
                      subset(before.syscalls.deny, now.syscalls.deny) &&
@@ -285,7 +286,7 @@ bool allows_no_more(const Policy& before, const Policy& now) {
       s.idle.value <= s0.idle.value && s.lifetime.value <= s0.lifetime.value &&
       s.calls.value <= s0.calls.value && s.contexts.value <= s0.contexts.value &&
       (is_off(s0.cpu_time) || (!is_off(s.cpu_time) && s.cpu_time.value <= s0.cpu_time.value)) &&
-      s.log.value <= s0.log.value;
+      s.log.value <= s0.log.value && s.put_aside.value >= s0.put_aside.value;
   return grants && interpreters && environment && calls && network && limits && output && session &&
          now.enforcement.value <= before.enforcement.value &&
          now.isolation.value <= before.isolation.value && now.locked.value >= before.locked.value;
