@@ -245,6 +245,15 @@ sed -i 's|n / 2|n // 2|' halves.py; python3 -m unittest -q 2>/dev/null && git co
 git log --format='%an <%ae> %s %H'; git diff --stat HEAD~; git status --porcelain --untracked-files=no
 """], needs=("git", "python3"), home={".gitconfig": IDENTITY},
             environment={"GIT_TERMINAL_PROMPT": "0", "PAGER": "cat", "GIT_PAGER": "cat", "PYTHONDONTWRITEBYTECODE": "1"}),
+    Program("python and sqlite", "e2b", "tables written to files and a database, and read again",
+            ["--", "python3", "-c", """
+import csv, json, sqlite3
+with open("t.csv", "w", newline="") as file: csv.writer(file).writerows((n, n * n) for n in range(100))
+with sqlite3.connect("t.db") as base, open("t.csv", newline="") as file:
+    base.execute("create table t (n integer, square integer)"); base.executemany("insert into t values (?, ?)", csv.reader(file))
+json.dump(base.execute("select count(*), sum(square) from t where n % 2").fetchone(), open("t.json", "w"))
+print(json.load(open("t.json")))
+"""], needs=("python3",), environment={"PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "MPLBACKEND": "Agg"}),
     Program("bash", "shell", "pipelines, process substitution, here documents, coprocesses, background jobs, traps, arrays",
             ["job.sh"], {"job.sh": """#!/bin/bash
 set -euo pipefail
