@@ -16,8 +16,11 @@ Message receive_message(int socket, std::span<std::byte> body) {
   header.msg_iovlen = 1;
   header.msg_control = space;
   header.msg_controllen = sizeof space;
+  // A peer that closes before it has read all is told once as a reset, unix(7), ahead of what it
+  // sent: that can still be received.
   ssize_t got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR) got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+  while (got < 0 && (errno == EINTR || errno == ECONNRESET))
+    got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
   Message message;
   if (got < 0) return message;
   message.length = static_cast<std::size_t>(got);

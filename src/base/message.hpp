@@ -15,6 +15,7 @@ struct Message {
 };
 
 /// Waits for one message of a packet socket: into `body`, with the descriptors that came with it.
+/// What a peer sent before it left is received too.
 [[nodiscard]] Message receive_message(int socket, std::span<std::byte> body);
 
 /// The most descriptors that one message carries here.

@@ -32,11 +32,9 @@ void Sending::hear() {
   auto done = packet ? protocol::answer_from<protocol::DoneAnswer>(std::move(packet->body))
                      : Result<protocol::DoneAnswer>(fail(std::move(packet).error()));
   if (done) return end(taken_);
-  // The program may end as soon as it has the last byte. The session then closes the connection,
-  // perhaps before it reads that all is written: the kernel tells of that as of a reset.
+  // The program may end as soon as it has the last byte.
   const std::string& code = done.error().code;
-  if (is_written_ && (code == "call-ended" || code == "session-gone" || code == "call-lost"))
-    return end(taken_);
+  if (is_written_ && (code == "call-ended" || code == "session-gone")) return end(taken_);
   if (taken_ > 0) done.error().message += "; " + std::to_string(taken_) + " bytes were sent before";
   end(fail(std::move(done).error()));
 }

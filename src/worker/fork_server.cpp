@@ -140,8 +140,7 @@ Result<Worker> ForkServer::launch(run::Request request, Streams streams) const {
 }
 
 void Worker::cancel() const {
-  // Signals end of file without sending a byte: a byte still unread when the worker ends would lose
-  // its reply (ECONNRESET, unix(7)).
+  // The end of file says it: nobody has to read a byte.
   (void)::shutdown(socket_.get(), SHUT_WR);
 }
 

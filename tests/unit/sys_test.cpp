@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <span>
 
 #include "base/message.hpp"
 #include "base/result.hpp"
@@ -37,6 +39,21 @@ TEST(Message, ThatCannotBeSentIsThePeersEndOnlyWhereThePeerIsGone) {
   EXPECT_EQ(code_of(ECONNRESET), "session-gone");
   EXPECT_EQ(code_of(ETOOMANYREFS), "descriptors-in-flight");
   EXPECT_EQ(code_of(ENOBUFS), "cannot-send");
+}
+
+TEST(Message, OfAPeerThatHasLeftIsReceivedThoughItHadNotReadAll) {
+  auto pair = make_packet_pair();
+  ASSERT_TRUE(pair);
+  auto& [ours, peers] = *pair;
+  const std::byte question{1};
+  const std::byte answer{2};
+  ASSERT_TRUE(send_message(ours.get(), std::span(&question, 1), {}));
+  ASSERT_TRUE(send_message(peers.get(), std::span(&answer, 1), {}));
+  peers.reset();
+  std::byte got{};
+  EXPECT_EQ(receive_message(ours.get(), std::span(&got, 1)).length, 1U);
+  EXPECT_EQ(got, answer);
+  EXPECT_EQ(receive_message(ours.get(), std::span(&got, 1)).length, 0U);
 }
 
 }  // namespace
