@@ -185,10 +185,11 @@ def groups():
 
 def dead_groups_since(before):
     """Those of other programs come and go, and their supervisors hold them; a group that nobody has locked is left behind."""
-    return sorted(group for group in groups() - before if _is_dead(group))
+    return sorted(group for group in groups() - before if is_unlocked(group))
 
 
-def _is_dead(group):
+def is_unlocked(group):
+    """False too if it is gone."""
     try:
         directory = os.open(group, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:

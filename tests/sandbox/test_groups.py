@@ -2,7 +2,6 @@
 created."""
 
 import ctypes
-import fcntl
 import os
 import pathlib
 import random
@@ -70,19 +69,7 @@ def is_marked(directory):
 
 def is_dead(directory):
     """Marked as sbx's, and held by no supervisor."""
-    if not is_marked(directory):
-        return False
-    try:
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+    return is_marked(directory) and sbxtest.is_unlocked(directory)
 
 
 def show_groups_only():
