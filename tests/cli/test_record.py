@@ -329,16 +329,16 @@ class Words(SbxTest):
     def test_a_budget_that_ended_the_run_is_raised_where_it_was_set(self):
         """A line of a policy changes nothing where an option was typed."""
         sleep, much = ("--", "sleep", "60"), ("--", "dd", "if=/dev/zero", "of=/tmp/f", "bs=1K", "count=100", "status=none")
-        policy = self.policy('[limits]\nwall_time = "200ms"\nfile_size = "64K"\n')
+        short, small = (self.policy(f"[limits]\n{line}\n", name=name) for name, line in (("short.toml", 'wall_time = "200ms"'), ("small.toml", 'file_size = "64K"')))
         spent = "sbx: stopped: wall-time budget of 200 ms spent (limits.wall_time)"
         grown = "sbx: stopped: a file would have grown over 64 KiB (limits.file_size)"
         for words, end, cure in (
                 (("--timeout", "200ms", *sleep), spent, "--timeout 400ms"),
                 (("--set", 'limits.wall_time="200ms"', *sleep), spent, "--set 'limits.wall_time=\"400ms\"'"),
-                (("-p", policy, *sleep), spent, '--timeout 400ms, or limits.wall_time = "400ms" in the policy'),
-                (("-p", policy, "--timeout", "100ms", *sleep), spent.replace("200", "100"), "--timeout 200ms"),
+                (("-p", short, *sleep), spent, '--timeout 400ms, or limits.wall_time = "400ms" in the policy'),
+                (("-p", short, "--timeout", "100ms", *sleep), spent.replace("200", "100"), "--timeout 200ms"),
                 (("--set", 'limits.file_size="64K"', *much), grown, "--set 'limits.file_size=\"128K\"'"),
-                (("-p", policy, *much), grown, "--set 'limits.file_size=\"128K\"', or limits.file_size = \"128K\" in the policy")):
+                (("-p", small, *much), grown, "--set 'limits.file_size=\"128K\"', or limits.file_size = \"128K\" in the policy")):
             self.assertEqual(self.said(*words), [end, f"sbx:   to allow more: {cure}"])
 
     def test_what_a_denial_offers_adds_to_what_is_allowed(self):
