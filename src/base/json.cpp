@@ -6,6 +6,8 @@
 
 #include "base/text.hpp"
 
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace sbx {
 namespace {
 
