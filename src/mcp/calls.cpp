@@ -165,6 +165,14 @@ void Calls::cancel(const Json& id) {
   if (job && is_own) Jobs::end(*job);
 }
 
+void Calls::answer_all() {
+  while (!pending_.empty()) {
+    const std::string key = pending_.begin()->first;
+    answer(key,
+           result_of_text("stopped: the client has ended this server before the call was over\n"));
+  }
+}
+
 void Calls::end() {
   pending_.clear();
   jobs_.clear();

@@ -35,6 +35,9 @@ class Calls {
   void cancel(const Json& id);
   /// After each turn of the loop.
   void clean_up() { retired_.clear(); }
+  [[nodiscard]] bool are_answered() const { return pending_.empty(); }
+  /// Says of what has no answer yet that it gets none.
+  void answer_all();
   /// Ends everything, the session too.
   void end();
 

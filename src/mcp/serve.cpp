@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <chrono>
 #include <utility>
 
 #include "base/process.hpp"
@@ -18,6 +19,10 @@
 
 namespace sbx::mcp {
 namespace {
+
+/// A client that has closed standard input may read on, as a shell's pipe does: what it asked
+/// before is answered where that is quick. With the end of the session it is a second.
+constexpr std::chrono::milliseconds kAnswersWithin{800};
 
 Json cacheable(bool is_modern, Json result) {
   constexpr int kForMilliseconds = 3'600'000;
@@ -51,17 +56,24 @@ class Server {
         {.line = [this](const std::string& line) { take(line); },
          .too_long =
              [this] { tell({nullptr, Code::parse_error, "the line is longer than 64 MiB"}); },
-         .ended = [this] { is_over_ = true; }}));
-    while (!is_over_) {
+         .ended = [this] { expect_no_more(); },
+         .gone = [this] { is_over_ = true; }}));
+    while (!is_over_ && !(expects_no_more_ && calls_.are_answered())) {
       SBX_TRY(loop_.run_once());
       calls_.clean_up();
     }
+    calls_.answer_all();
     wire_.finish();
     calls_.end();
     return {};
   }
 
  private:
+  void expect_no_more() {
+    expects_no_more_ = true;
+    loop_.after(kAnswersWithin, [this] { is_over_ = true; });
+  }
+
   void tell(const Problem& problem) { wire_.send(problem_text(problem)); }
   void tell(const Request& request, Json result) {
     wire_.send(answer_text(request.id, request.era, std::move(result)));
@@ -105,6 +117,7 @@ class Server {
   int parent_;
   const Facts& facts_;
   Calls calls_;
+  bool expects_no_more_ = false;
   bool is_over_ = false;
 };
 

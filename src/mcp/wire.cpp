@@ -52,7 +52,7 @@ void Wire::read() {
   const ssize_t got = ::read(in_.get(), bytes.data(), bytes.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
   // What stands before the end without a line feed is not a message.
-  if (got <= 0) return end();
+  if (got <= 0) return end_input();
   unread_.append(bytes.data(), static_cast<std::size_t>(got));
   take_lines();
 }
@@ -60,7 +60,7 @@ void Wire::read() {
 void Wire::take_lines() {
   std::size_t begin = 0;
   for (std::size_t at = 0;
-       !ended_ && (at = unread_.find('\n', std::max(begin, seen_))) != unread_.npos;
+       !gone_ && (at = unread_.find('\n', std::max(begin, seen_))) != unread_.npos;
        begin = at + 1) {
     const std::size_t length = at - begin;
     seen_ = 0;
@@ -77,7 +77,7 @@ void Wire::take_lines() {
 }
 
 void Wire::send(const std::string& text) {
-  if (ended_) return;
+  if (gone_) return;
   unwritten_ += text;
   unwritten_ += '\n';
   loop_->set_events(out_.get(), EPOLLOUT);
@@ -111,11 +111,16 @@ void Wire::finish() {
   }
 }
 
+void Wire::end_input() {
+  loop_->forget(in_.get());
+  hooks_.ended();
+}
+
 void Wire::end() {
-  if (std::exchange(ended_, true)) return;
+  if (std::exchange(gone_, true)) return;
   loop_->forget(in_.get());
   loop_->forget(out_.get());
-  hooks_.ended();
+  hooks_.gone();
 }
 
 }  // namespace sbx::mcp

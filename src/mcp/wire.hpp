@@ -19,7 +19,8 @@ class Wire {
   struct Hooks {
     std::function<void(const std::string& line)> line;
     std::function<void()> too_long;  ///< a line of more bytes was skipped
-    std::function<void()> ended;     ///< the client has closed one of them, or is gone
+    std::function<void()> ended;     ///< the client writes no more; it may still read
+    std::function<void()> gone;      ///< it does not read any more: nothing is called after that
   };
 
   /// Moves both to descriptors of its own; 0 is then /dev/null and 1 is standard error. Errors:
@@ -41,6 +42,7 @@ class Wire {
   void take_lines();
   void write();
   [[nodiscard]] bool write_some();
+  void end_input();
   void end();
 
   UniqueFd in_;
@@ -52,7 +54,7 @@ class Wire {
   bool skips_ = false;    ///< it is too long
   std::string unwritten_;
   std::size_t written_ = 0;  ///< of that
-  bool ended_ = false;
+  bool gone_ = false;
 };
 
 }  // namespace sbx::mcp

@@ -100,6 +100,9 @@ class Client:
     def text(self, tool, **arguments):
         return text_of(self.run(tool, **arguments))
 
+    def text_of_answer(self, id):
+        return text_of(self.result(id))
+
     def refused(self, tool, **arguments):
         """The sentence of a call that ran nothing."""
         result = self.run(tool, **arguments)

@@ -306,19 +306,46 @@ class Ends(McpTest):
     def running(self):
         client = self.client()
         client.text("run_code", code="1")
-        client.call("run_command", command="sleep 1000")
+        self.slow = client.call("run_command", command="sleep 1000")
         client.text("run_command", command="until pgrep -f 'sleep 1000' >/tmp/out; do :; done")
         return client
 
+    def slow_call_is_answered(self, client):
+        self.assertEqual(client.text_of_answer(self.slow), "stopped: the client has ended this server before the call was over\n")
+
     def test_the_end_of_standard_input_ends_everything(self):
         client = self.running()
+        client.process.stdin.close()
+        self.slow_call_is_answered(client)
         self.assertEqual(client.end(), 0)
+        self.nothing_is_left()
+
+    def test_what_was_asked_before_the_end_of_standard_input_is_answered(self):
+        """As of `printf … | sbx mcp`. How long it may take is bounded, so a busy machine gets several attempts."""
+        def attempt():
+            client = self.client()
+            ids = [client.call("get_policy"), client.ask("tools/list"), client.call("run_command", command="echo quick")]
+            client.process.stdin.close()
+            policy, tools, ran = [client.result(id) for id in ids]
+            self.assertTrue(text_of(policy).startswith("policy: agent\n"))
+            self.assertIn("tools", tools)
+            self.assertEqual(client.end(), 0)
+            return "stdout:\nquick\n" in text_of(ran)
+        wait_until(attempt, "the command is answered after the end of standard input")
+        self.nothing_is_left()
+
+    def test_the_end_of_reading_ends_everything(self):
+        client = self.running()
+        client.process.stdout.close()
+        client.call("get_policy")
+        self.assertEqual(client.process.wait(HANG), 0)
         self.nothing_is_left()
 
     def test_a_signal_ends_everything(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             client = self.running()
             client.process.send_signal(number)
+            self.slow_call_is_answered(client)
             self.assertEqual(client.process.wait(HANG), 0)
             self.nothing_is_left()
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <optional>
 #include <string>
@@ -24,7 +25,8 @@ class McpWire : public testing::Test {
     ASSERT_TRUE(
         wire_->attach(loop_, {.line = [this](const std::string& line) { said_.push_back(line); },
                               .too_long = [this] { said_.emplace_back("too long"); },
-                              .ended = [this] { said_.emplace_back("ended"); }}));
+                              .ended = [this] { said_.emplace_back("ended"); },
+                              .gone = [this] { said_.emplace_back("gone"); }}));
   }
   void write(const std::string& bytes) {
     ASSERT_EQ(::write(in_.write.get(), bytes.data(), bytes.size()),
@@ -52,8 +54,17 @@ TEST_F(McpWire, TakesALineWithoutItsEndForNone) {
   in_.write.reset();
   ASSERT_TRUE(loop_.run_once());
   EXPECT_EQ(said_, (std::vector<std::string>{"one", "ended"}));
-  wire_->send("nobody hears it");
+}
+
+TEST_F(McpWire, AnswersAClientThatHasClosedItsInput) {
+  write("one\n");
+  in_.write.reset();
+  ASSERT_TRUE(loop_.run_once());
+  wire_->send("its answer");
   wire_->finish();
+  std::string got(64, '\0');
+  const ssize_t count = ::read(out_.read.get(), got.data(), got.size());
+  EXPECT_EQ(got.substr(0, static_cast<std::size_t>(std::max<ssize_t>(count, 0))), "its answer\n");
 }
 
 TEST_F(McpWire, SkipsALineThatIsTooLongToItsEnd) {
@@ -82,7 +93,10 @@ TEST_F(McpWire, EndsWhenNobodyReads) {
   out_.read.reset();
   wire_->send("x");
   while (said_.empty()) ASSERT_TRUE(loop_.run_once());
-  EXPECT_EQ(said_, (std::vector<std::string>{"ended"}));
+  EXPECT_EQ(said_, (std::vector<std::string>{"gone"}));
+  in_.write.reset();
+  wire_->send("nobody hears it");
+  wire_->finish();
 }
 
 }  // namespace
