@@ -20,13 +20,6 @@
 namespace sbx::mcp {
 namespace {
 
-/// Below the workspace, as changes name it. A path that leads out means no change.
-std::string name_of_change(std::string path, const std::string& directory) {
-  if (path.starts_with(directory + "/")) path.erase(0, directory.size() + 1);
-  if (path.starts_with('/')) return path;
-  return fmt::format("{}", fmt::join(plan::parts_of(path), "/"));
-}
-
 std::string not_applied(const Error& error) {
   constexpr std::size_t kMost = 5000;  // a path of 4096 bytes has its reason behind it
   return "nothing was applied: " + visible_line(error.text(), kMost) +
@@ -54,6 +47,12 @@ Result<Json> apply_all(const protocol::SnapshotAnswer& made, const std::vector<s
 }
 
 }  // namespace
+
+std::string name_of_change(std::string path, const std::string& directory) {
+  if (path.starts_with(directory + "/")) path.erase(0, directory.size() + 1);
+  if (path.starts_with('/')) return path;
+  return fmt::format("{}", fmt::join(plan::parts_of(path), "/"));
+}
 
 Application::~Application() {
   if (loop_ != nullptr && from_.valid()) loop_->forget(from_.get());

@@ -13,6 +13,10 @@
 
 namespace sbx::mcp {
 
+/// A path that a model gives, as changes name it: below the workspace, in whose `directory` its
+/// commands run. One that leads out means no change.
+[[nodiscard]] std::string name_of_change(std::string path, const std::string& directory);
+
 /// Named changes of the session on their way to the user's directory. A process of its own writes
 /// them: it may have to wait for another sbx, and goes on to its end whatever becomes of this one.
 /// A hook may not destroy it.

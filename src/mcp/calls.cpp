@@ -249,16 +249,17 @@ void Calls::show_changes(const std::string& key, Pending& pending) {
   auto client = place_.connect();
   if (!client) return refuse(key, sentence_of(client.error()));
   const bool diff = member_or(pending.arguments, "diff", false);
-  pending.changes = std::make_shared<client::Changes>(
-      std::move(*client),
-      protocol::ChangesRequest{.view = diff ? protocol::View::diff : protocol::View::list,
-                               .color = Color::never});
+  const std::string path = member_or(pending.arguments, "path", "");
+  protocol::ChangesRequest request{.view = diff ? protocol::View::diff : protocol::View::list,
+                                   .color = Color::never};
+  if (path != facts_.directory) request.below.emplace(name_of_change(path, facts_.directory));
+  pending.changes = std::make_shared<client::Changes>(std::move(*client), std::move(request));
   const Status begun = pending.changes->attach(
       loop_,
       {.ended =
-           [this, key](const Result<protocol::ChangesAnswer>& seen) {
+           [this, key, path](const Result<protocol::ChangesAnswer>& seen) {
              if (!seen) return refuse(key, sentence_of(seen.error()));
-             answer(key, result_of_changes(seen->changes.size(), seen->text.value_or(""),
+             answer(key, result_of_changes(seen->changes.size(), path, seen->text.value_or(""),
                                            facts_.max_text));
            }},
       std::array{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});

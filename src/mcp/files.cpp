@@ -41,10 +41,6 @@ const std::string& not_there() {
   return words;
 }
 
-std::string shown_path(const std::string& path) {
-  return "'" + visible_line(path) + "'";
-}
-
 /// A part of a file that arrived as an archive.
 struct Slice {
   std::string bytes;

@@ -299,6 +299,10 @@ std::string visible_line(std::string_view text, std::size_t most) {
   return lossy_utf8(shown) + (text.size() > most ? "…" : "");
 }
 
+std::string shown_path(const std::string& path) {
+  return "'" + visible_line(path) + "'";
+}
+
 std::string below_the_line(const std::string& text) {
   return text.empty() ? "" : kFromProgram + text;
 }
@@ -334,9 +338,11 @@ Json result_of_running(const std::string& line, std::string_view out, std::strin
   return result_of_text(line + "\n" + below_the_line(text_of_parts(parts, max_text)));
 }
 
-Json result_of_changes(std::size_t count, std::string_view text, std::size_t max_text) {
-  return result_of_text(fmt::format("ok · {} changed in the working directory\n",
-                                    count == 1 ? "1 name is" : fmt::format("{} names are", count)) +
+Json result_of_changes(std::size_t count, const std::string& path, std::string_view text,
+                       std::size_t max_text) {
+  return result_of_text(fmt::format("ok · {} changed in {}\n",
+                                    count == 1 ? "1 name is" : fmt::format("{} names are", count),
+                                    path.empty() ? "the working directory" : shown_path(path)) +
                         below_the_line(cut(visible(text), max_text)));
 }
 

@@ -18,6 +18,8 @@ inline constexpr std::size_t kLargestPicture = std::size_t{1} << 20;
 [[nodiscard]] std::string visible(std::string_view text);
 /// The same in one line of ours.
 [[nodiscard]] std::string visible_line(std::string_view text, std::size_t most = 200);
+/// A path in one, in quotes.
+[[nodiscard]] std::string shown_path(const std::string& path);
 
 /// What a program has written, if anything, below the line that says so.
 [[nodiscard]] std::string below_the_line(const std::string& text);
@@ -41,8 +43,9 @@ struct Telling {
 /// The first line of something that goes on, with what it has written so far.
 [[nodiscard]] Json result_of_running(const std::string& line, std::string_view out,
                                      std::string_view err, std::size_t max_text);
-[[nodiscard]] Json result_of_changes(std::size_t count, std::string_view text,
-                                     std::size_t max_text);
+/// `path`: below which they are; empty: all.
+[[nodiscard]] Json result_of_changes(std::size_t count, const std::string& path,
+                                     std::string_view text, std::size_t max_text);
 [[nodiscard]] Json result_of_text(const std::string& text);
 /// Nothing ran.
 [[nodiscard]] Json result_of_mistake(const std::string& sentence);

@@ -63,6 +63,7 @@ constexpr Argument kWriteFile[] = {
     {"content", text, true, "All that the file has then."},
     {"encoding", encoding, false, "Of content; utf-8 if absent."}};
 constexpr Argument kChanges[] = {
+    {"path", path, false, "Only this one, and what is below it; all if absent."},
     {"diff", boolean, false, "Show texts line by line, not only names."}};
 
 constexpr Argument kApplyChanges[] = {

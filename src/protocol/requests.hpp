@@ -265,8 +265,9 @@ struct ChangesRequest {
   static constexpr const char* kDescriptors = "standard input, output and error";
   View view = View::list;
   Color color = Color::automatic;
+  IfAny<std::string> below;  ///< a path of the workspace: only it, and what is below it
 };
-SBX_FIELDS(ChangesRequest, view, color)
+SBX_FIELDS(ChangesRequest, view, color, below)
 
 struct SnapshotRequest {
   using Answer = SnapshotAnswer;

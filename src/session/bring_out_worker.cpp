@@ -10,6 +10,7 @@
 #include <csignal>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/random.hpp"
 #include "base/signals.hpp"
@@ -21,6 +22,7 @@
 #include "changes/kept.hpp"
 #include "changes/patch.hpp"
 #include "changes/words.hpp"
+#include "plan/files/path_text.hpp"
 #include "protocol/packet.hpp"
 #include "workspace/changes.hpp"
 
@@ -103,6 +105,11 @@ Result<workspace::Copy> copy_of(const BringOutTask& state) {
   return copy;
 }
 
+void keep_below(const std::string& path, std::vector<Change>& changes) {
+  std::erase_if(changes,
+                [&](const Change& each) { return !plan::is_within("/" + each.path, "/" + path); });
+}
+
 /// For `changes` and `diff`: nothing is changed.
 Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::ChangesRequest& asked) {
   workspace::Copy copy;
@@ -114,6 +121,7 @@ Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::Chan
     if (!copy.is_overlay) return fail(not_layered());
     changes = SBX_TRY(workspace::read_changes(copy));
   }
+  if (asked.below) keep_below(*asked.below, changes.changes);
   protocol::ChangesAnswer seen{.changes = changes::changes_json(changes.changes),
                                .left_out = changes.left_out};
   const auto texts =

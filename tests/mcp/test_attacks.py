@@ -29,6 +29,7 @@ NOT_THERE = r"^'.*': cannot read: (No such file or directory|File name too long|
 NUL = r'^argument "\w+" must be without NUL characters: correct it and call again$'
 LONGER = r'^argument "\w+" must be of at most 4096 bytes: correct it and call again$'
 NO_CONTEXT = r"^this server has no context of that context_id: call run_code without context_id$"
+NO_CHANGE = r"^ok · 0 names are changed in '.*'$"
 NO_JOB = r"^this server has no job of that job_id: "
 # By tool and argument: the first line for each trick, "*" for the others. What is applied comes before what is written.
 EXPECTED = {
@@ -45,7 +46,8 @@ EXPECTED = {
                              "long": LONGER, "host": r"^(ok · |'.*' can't be written: )", "*": r"^(ok · '|'.*' can't be written: )"},
     ("write_file", "content"): {"*": r"^ok · 'made' · \d+ bytes$"},
     ("write_file", "encoding"): {"*": r'^argument "encoding" must be utf-8 or base64'},
-    ("changes", "path"): {"*": r'^unknown argument "path"'},
+    ("changes", "path"): {"nul": NUL, "long": LONGER, "empty": r"^ok · \d+ names are changed in the working directory$",
+                          "up": NO_CHANGE, "absolute": NO_CHANGE, "link": NO_CHANGE, "*": r"^ok · \d+ names? (is|are) changed in '.*'$"},
     ("get_policy", "policy"): {"*": r'^unknown argument "policy": the arguments of get_policy are none$'},
 }
 OTHERS = {"run_code": {"code": "1"}, "run_command": {"command": "true"}, "write_file": {"path": "made", "content": "x"}}

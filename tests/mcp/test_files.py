@@ -61,6 +61,19 @@ class Files(McpTest):
         listed = client.text("changes")
         self.assertTrue(listed.startswith("ok · 2 names are changed"), listed)
         self.assertIn("+two", of_program(client.text("changes", diff=True)))
+        client.text("run_command", command="mkdir -p sub/in subtle; echo x >sub/in/deep; echo x >subtle/file")
+        for path in ("sub", "./sub/", "sub//in", str(self.work / "sub")):
+            seen = client.text("changes", path=path)
+            self.assertIn("sub/in/deep", of_program(seen))
+            self.assertNotRegex(of_program(seen), "subtle|new|old")
+            self.assertIn(f"changed in '{path}'", first_line(seen))
+        self.assertEqual([line for line in of_program(client.text("changes", path="old", diff=True)).splitlines() if line.startswith(("+", "-"))],
+                         ["-one", "+two"])
+        for path in ("..", "/etc", "nowhere", "../work/sub", "sub/../old"):
+            self.assertTrue(client.text("changes", path=path).startswith("ok · 0 names are changed in "), path)
+        everything = of_program(client.text("changes"))
+        for path in (".", "", str(self.work)):
+            self.assertEqual(of_program(client.text("changes", path=path)), everything)
         live = self.client("--workspace", f"{self.work}:read-write")
         self.assertEqual(live.error(live.call("changes"))["code"], -32602)
         tools = {each["name"]: each["annotations"] for each in live.result(live.ask("tools/list"))["tools"]}

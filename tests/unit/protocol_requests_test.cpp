@@ -79,7 +79,7 @@ std::vector<Request> examples() {
                          .context = Name("mine"),
                          .question = Question::completion,
                          .code = "pri"},
-          ChangesRequest{.view = View::json, .color = Color::always},
+          ChangesRequest{.view = View::json, .color = Color::always, .below = "a/\xFF"},
           SnapshotRequest{},
           KeepRequest{.set = Name("mine"), .silent = true, .color = Color::never},
           BringOutRequest{.directory = Name("/\xFF"),
