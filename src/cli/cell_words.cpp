@@ -96,9 +96,9 @@ std::string error_words(const Json& record) {
 }
 
 void tell_denials(const Json& record, Remedies cures, const Paint& paint) {
-  write_stderr(
-      record::denial_words(record::denials_of(record), paint,
-                           cures.of_session ? record::Cured::command : record::Cured::session));
+  const auto where = cures.of_session ? record::Cured::command : record::Cured::session;
+  write_stderr(record::denial_words(record::denials_of(record), paint, where));
+  write_stderr(record::limit_words(record, where));
   write_stderr(record::failure_words(record::failures_of(record), paint));
   const auto late = member_or(record, "late_bytes", std::uint64_t{0});
   if (late > 0)

@@ -164,6 +164,7 @@ Json with_outcome(const Cell& cell, Json outcome) {
             {"stderr", stream_json(cell.err)},
             {"answer", cell.answer},
             {"denials", denials_json(cell.denials)},
+            {"limits_met", limits_met_json(cell.limits_met, cell.policy)},
             {"network", {{"failed", failures_json(cell.network_failures)}}},
             {"late_bytes", cell.late_bytes},
             {"usage", {{"wall_ms", cell.wall_ms}, {"cpu_ms", cell.cpu_ms}}},

@@ -54,6 +54,7 @@ struct Cell {
   std::optional<WriteError> write_error;  ///< the exit status is then 125
   Json answer;                            ///< the driver's, checked
   std::vector<Denial> denials;
+  std::vector<LimitMet> limits_met;
   std::vector<NetworkFailure> network_failures;
   std::uint64_t late_bytes = 0;  ///< written since the cell before
   std::uint64_t wall_ms = 0;

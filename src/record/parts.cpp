@@ -66,6 +66,17 @@ Json denials_json(const std::vector<Denial>& denials) {
   return list_json(denials);
 }
 
+Json limits_met_json(const std::vector<LimitMet>& limits,
+                     const std::optional<policy::Policy>& policy) {
+  Json list = Json::array();
+  for (const LimitMet& met : limits) {
+    Json json = members_json(met);
+    json["rule"] = rule_of(policy, met.limit);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 Json hints_json(const std::vector<Hint>& hints) {
   return list_json(hints);
 }

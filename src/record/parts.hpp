@@ -20,6 +20,8 @@ namespace sbx::record {
 [[nodiscard]] Json policy_json(const std::optional<policy::Policy>& policy);
 [[nodiscard]] Json stream_json(const Stream& stream);
 [[nodiscard]] Json denials_json(const std::vector<Denial>& denials);
+[[nodiscard]] Json limits_met_json(const std::vector<LimitMet>& limits,
+                                   const std::optional<policy::Policy>& policy);
 [[nodiscard]] Json hints_json(const std::vector<Hint>& hints);
 /// Allowed destinations that were not reached.
 [[nodiscard]] Json failures_json(const std::vector<NetworkFailure>& failures);

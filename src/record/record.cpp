@@ -107,17 +107,6 @@ Error first_of(const policy::Findings& errors) {
   return first;
 }
 
-Json limits_met_json(const std::vector<LimitMet>& limits,
-                     const std::optional<policy::Policy>& policy) {
-  Json list = Json::array();
-  for (const LimitMet& met : limits) {
-    Json json = members_json(met);
-    json["rule"] = rule_of(policy, met.limit);
-    list.push_back(std::move(json));
-  }
-  return list;
-}
-
 Json network_json(const Outcome& outcome) {
   return {{"used", list_json(outcome.network_used)},
           {"failed", list_json(outcome.network_failures)}};

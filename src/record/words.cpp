@@ -12,6 +12,8 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "lib/fields.hpp"
+#include "lib/members.hpp"
 #include "record/codes.hpp"
 #include "record/limit_texts.hpp"
 #include "record/network_words.hpp"
@@ -194,11 +196,15 @@ struct Limits {
   }
 };
 
+void append_limit(std::string& text, const LimitMet& met) {
+  say(text, "limit reached: limits.{} = {}; {}", met.limit, toml_value(met.limit, met.value),
+      refusal_of(met));
+}
+
 void append_limits(std::string& text, const Outcome& outcome, Cured where, const Limits& limits) {
   for (const LimitMet& met : outcome.limits_met) {
     if (met.limit == "memory" || is_verdict(met, outcome.verdict)) continue;
-    say(text, "limit reached: limits.{} = {}; {}", met.limit, toml_value(met.limit, met.value),
-        refusal_of(met));
+    append_limit(text, met);
     if (const LimitText* const limit = find_limit(met.limit))
       text += more_words(limits.cure(*limit, met.value),
                          limits.is_own(met.limit, met.value) ? Cured::command : where);
@@ -463,6 +469,21 @@ std::string failure_words(const std::vector<NetworkFailure>& failures, const Pai
 std::string hint_words(const std::vector<Hint>& hints, Cured where) {
   std::string text;
   append_hints(text, hints, where);
+  return text;
+}
+
+std::string limit_words(const Json& record, Cured where) {
+  const std::string end = lib::plain(part(record, "outcome"), "detail");
+  std::string text;
+  for (const Json& each : part(record, "limits_met")) {
+    if (!each.is_object()) continue;
+    const auto met = lib::read_members<LimitMet>(each);
+    const LimitText* const limit = find_limit(met.limit);
+    const bool is_verdict = end.contains("(limits." + met.limit + ")");
+    if (limit == nullptr || met.limit == "memory" || is_verdict) continue;
+    append_limit(text, met);
+    text += more_words(cure_of(*limit, met.value, option_in_rule(lib::plain(each, "rule"))), where);
+  }
   return text;
 }
 

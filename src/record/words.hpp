@@ -44,6 +44,9 @@ enum class Cured : std::uint8_t { command, session };
 /// What a program may have met, at most three hints.
 [[nodiscard]] std::string hint_words(const std::vector<Hint>& hints, Cured where);
 
+/// The limits that a cell has met, as its record has them.
+[[nodiscard]] std::string limit_words(const Json& record, Cured where);
+
 /// "to allow more" and the cure of a budget that was spent; empty without one.
 [[nodiscard]] std::string more_words(const std::string& cure, Cured where);
 

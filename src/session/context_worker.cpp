@@ -514,6 +514,7 @@ class ContextWorker {
         current_->said ? (supervisor_->cpu_microseconds() - current_->cpu_before) / 1000 : 0;
     supervisor_->renew_cpu_time();  // from here on it counts to the next cell
     current_->record.denials = supervisor_->take_denials();
+    current_->record.limits_met = supervisor_->take_limits_met(current_->status());
     run::NetworkTrouble network = attempts_();
     std::ranges::move(network.refused, std::back_inserter(current_->record.denials));
     current_->record.network_failures = std::move(network.failed);
@@ -592,6 +593,7 @@ class ContextWorker {
     if (answer.outcome && was_its_own) {
       const Usage& used = answer.outcome->usage;
       cell.record.denials = answer.outcome->denials;
+      cell.record.limits_met = answer.outcome->limits_met;
       cell.record.network_failures = answer.outcome->network_failures;
       cell.record.cpu_ms = used.user_ms + used.system_ms -
                            std::min(used.user_ms + used.system_ms, cell.cpu_before / 1000);

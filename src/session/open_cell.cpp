@@ -122,12 +122,17 @@ void OpenCell::tell(CellAnswer::Said what, const run::OutputPosition& after) {
   if (is_told) request_.follow = protocol::send(client(), event).has_value();
 }
 
-void OpenCell::answer() {
+int OpenCell::status() {
   if (said) record.answer = said->json();
+  return record::exit_status_of(record);
+}
+
+void OpenCell::answer() {
+  const int with_status = status();
   if (began_microseconds > 0)
     record.wall_ms = (sys::now_microseconds() - began_microseconds) / 1000;
-  (void)protocol::send(client(), protocol::CellEnded{.cell = record::cell_json(record),
-                                                     .status = record::exit_status_of(record)});
+  (void)protocol::send(
+      client(), protocol::CellEnded{.cell = record::cell_json(record), .status = with_status});
 }
 
 void OpenCell::answer(const Error& error) {

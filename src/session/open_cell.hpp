@@ -40,6 +40,8 @@ class OpenCell {
   /// Passes on what the driver has just said, for a client that follows: it comes after so many
   /// bytes of stdout and stderr.
   void tell(CellAnswer::Said what, const run::OutputPosition& after);
+  /// The exit status of its answer, as far as it is decided.
+  [[nodiscard]] int status();
   /// The last word to the client.
   void answer();
   void answer(const Error& error);

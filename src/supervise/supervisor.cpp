@@ -66,6 +66,7 @@ class Supervisor::Impl {
   void cancel(int signal);
   void decide_and_kill(const Verdict& verdict);
   std::vector<Denial> take_denials() { return notifier_.take(); }
+  std::vector<LimitMet> take_limits_met(int status);
   [[nodiscard]] std::uint64_t cpu_microseconds() { return budgets_.cpu_microseconds(); }
   void renew_cpu_time() { budgets_.renew_cpu_time(); }
   void tell_limits() const;
@@ -101,7 +102,7 @@ class Supervisor::Impl {
   void give_up_streams();
   void note_unread_terminal();
   void leave_loop();
-  [[nodiscard]] bool met_file_size(const Verdict& verdict) const;
+  [[nodiscard]] bool met_file_size(const Verdict& verdict);
   Outcome outcome();
   [[nodiscard]] std::optional<std::uint64_t> memory_peak() const;
   [[nodiscard]] Usage usage() const;
@@ -123,6 +124,7 @@ class Supervisor::Impl {
 
   std::optional<Verdict> decided_;  ///< by sbx, recorded before it kills
   Measured measured_;
+  FullFiles full_files_before_ = settings_.full_files_before;  ///< they count no more
   std::optional<int> main_status_;
   bool killed_ = false;
   long pid1_peak_kib_ = 0;           ///< 0: not reported
@@ -475,19 +477,29 @@ Usage Supervisor::Impl::usage() const {
 
 /// A program that ignores SIGXFSZ, as Python does, is told EFBIG, which leaves no trace but a file
 /// that is as large as it may be. Worth a look only when the command failed.
-bool Supervisor::Impl::met_file_size(const Verdict& verdict) const {
+bool Supervisor::Impl::met_file_size(const Verdict& verdict) {
   const std::uint64_t limit = settings_.budgets.file_size.count;
   if (limit == 0 || verdict == Verdict(Exited{0}) || sandbox_.scratch < 0) return false;
   // The plan knows the disk's initial contents, while a supervisor that started late sees later
   // ones. For a copy they are unknown.
   const BudgetsSeen& seen = budgets_.seen();
   const std::uint64_t filled = settings_.disk_begins_with_copy ? seen.disk_peak : seen.disk_filled;
-  const FullFiles& before = settings_.full_files_before;
-  if (filled / limit <= settings_.full_files_at_start || !before.complete) return false;
-  return std::ranges::any_of(files_of_size(sandbox_.scratch, limit).files,
-                             [&](const FullFile& each) {
-                               return std::ranges::find(before.files, each) == before.files.end();
-                             });
+  if (filled / limit <= settings_.full_files_at_start || !full_files_before_.complete) return false;
+  const FullFiles before =
+      std::exchange(full_files_before_, files_of_size(sandbox_.scratch, limit));
+  return std::ranges::any_of(full_files_before_.files, [&](const FullFile& each) {
+    return std::ranges::find(before.files, each) == before.files.end();
+  });
+}
+
+std::vector<LimitMet> Supervisor::Impl::take_limits_met(int status) {
+  const Verdict verdict = Exited{status};
+  budgets_.note_part();
+  Measured measured{.budgets = budgets_.seen()};
+  measured.file_size_met = met_file_size(verdict);
+  std::vector<LimitMet> met = limits_met(verdict, settings_, measured);
+  budgets_.begin_part();
+  return met;
 }
 
 Outcome Supervisor::Impl::outcome() {
@@ -589,6 +601,10 @@ void Supervisor::kill_foreground(pid_t init, std::uint64_t since_microseconds) {
 
 std::vector<Denial> Supervisor::take_denials() {
   return impl_->take_denials();
+}
+
+std::vector<LimitMet> Supervisor::take_limits_met(int status) {
+  return impl_->take_limits_met(status);
 }
 
 void Supervisor::renew_cpu_time() {

@@ -82,6 +82,9 @@ class Supervisor {
   void cancel(int signal);
   /// The system calls that were refused since the start or the last time.
   [[nodiscard]] std::vector<Denial> take_denials();
+  /// The limits that refused something since the start or the last time, to what has ended with
+  /// this status since.
+  [[nodiscard]] std::vector<LimitMet> take_limits_met(int status);
   /// CPU time of all its processes so far, in microseconds.
   [[nodiscard]] std::uint64_t cpu_microseconds();
   /// What was used so far no longer counts to the budget of CPU time.

@@ -222,6 +222,11 @@ class Commands(McpTest):
                       'to allow more, ask the user to start sbx mcp with --disk 8M', own(text))
         client.text("run_command", command="rm /tmp/large")
         self.assertNotIn("limit reached", client.text("run_command", command="head -c 100 /dev/zero >/tmp/small"))
+        text = client.text("run_code", code="open('/tmp/large', 'wb').write(bytes(9000000))")
+        self.assertTrue(first_line(text).startswith("error OSError, line 1 · "), text)
+        self.assertIn('limit reached: limits.disk = "4M"', own(text))
+        text = client.text("run_code", code="import os; os.remove('/tmp/large')", context_id=context_of(text))
+        self.assertNotIn("limit reached", own(client.text("run_code", code="open('/tmp/small', 'wb').write(bytes(100))", context_id=context_of(text))))
 
     def test_a_call_that_takes_longer_is_a_job_that_wait_gives_the_result_of(self):
         client = self.client()

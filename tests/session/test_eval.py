@@ -873,6 +873,9 @@ class Workers(EvalTest):
 class Budgets(EvalTest):
     """What a cell spends of the session's budgets; the session lives on, and another context works."""
 
+    def limits_met(self, record):
+        return [each["limit"] for each in record["limits_met"]]
+
     def test_a_fork_bomb_meets_the_budget_of_processes(self):
         self.start_session("--processes", "40", "--timeout", "20s")
         self.assertEqual(self.value(self.answered(self.cell("import os; pid = os.fork()\nif pid == 0: os._exit(0)\nos.waitpid(pid, 0)[1]"), "new")), "0")
@@ -892,17 +895,22 @@ class Budgets(EvalTest):
         self.assertTrue(self.answered(self.cell(fill % 5), "new")["answer"]["ok"])
         record = self.answered(self.cell(fill % 100))
         self.assertEqual((record["answer"]["error"]["name"], record["answer"]["error"]["value"]), ("OSError", "[Errno 28] No space left on device"))
+        self.assertEqual(self.limits_met(record), ["disk"])
         self.assertEqual(self.value(self.answered(self.cell("import os; 15 <= os.path.getsize('/tmp/full') >> 20 <= 20"))), "True")
         self.assertEqual(self.answered(self.cell(fill.replace("full", "more") % 2, "--context", "other"), "new")["answer"]["error"]["name"], "OSError")
-        self.answered(self.cell("os.remove('/tmp/full')"))
-        self.assertTrue(self.answered(self.cell(fill.replace("full", "more") % 2, "--context", "other"))["answer"]["ok"])
+        self.assertEqual(self.limits_met(self.answered(self.cell("os.remove('/tmp/full')"))), [])
+        again = self.answered(self.cell(fill.replace("full", "more") % 2, "--context", "other"))
+        self.assertEqual((again["answer"]["ok"], self.limits_met(again)), (True, []))
+        told = self.eval(fill % 100)
+        self.assertIn('sbx: limit reached: limits.disk = "20M"; write() failed with ENOSPC\nsbx:   to allow more, start the session with: --disk 40M\n', told.err)
 
     def test_a_file_over_its_size_is_an_error_of_the_cell(self):
         self.start_session("--set", 'limits.file_size="1M"')
         self.assertTrue(self.answered(self.cell("open('/tmp/small', 'wb').write(bytes(1 << 20))"), "new")["answer"]["ok"])
         record = self.answered(self.cell("open('/tmp/large', 'wb', buffering=0).write(bytes(2 << 20)), open('/tmp/large', 'ab', buffering=0).write(b'x')"))
         self.assertEqual((record["answer"]["error"]["name"], record["answer"]["error"]["value"]), ("OSError", "[Errno 27] File too large"))
-        self.answered(self.cell("1"))
+        self.assertEqual(self.limits_met(record), ["file_size"])
+        self.assertEqual(self.limits_met(self.answered(self.cell("1 / 0"))), [])
 
 
 class Honest(EvalTest):

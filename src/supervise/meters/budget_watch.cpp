@@ -451,6 +451,29 @@ void BudgetWatch::note_before_kill() {
   if (!group_has_processes() && settings_.budgets.processes > 0) (void)count_tasks();
 }
 
+void BudgetWatch::note_fullness() {
+  look_at_disk();
+  seen_.disk_met = seen_.disk_met || disk_full_.never_had_room();
+  seen_.disk_files_met = seen_.disk_files_met || disk_files_full_.never_had_room();
+}
+
+void BudgetWatch::note_part() {
+  note_fullness();
+  note_processes();
+}
+
+void BudgetWatch::begin_part() {
+  const auto facts = disk_facts();
+  const Exhausted now = facts ? exhausted(*facts) : Exhausted{};
+  disk_full_ = Fullness(now.blocks);
+  disk_files_full_ = Fullness(now.names);
+  seen_.disk_met = seen_.disk_files_met = false;
+  if (group_has_processes()) return;  // their counter only grows
+  seen_.processes_peak = 0;
+  if (std::exchange(seen_.processes_met, false))
+    look_after(kFirstLook, &BudgetWatch::check_processes);
+}
+
 void BudgetWatch::note_counters() {
   if (group_has_memory()) {
     seen_.memory_killed = group_->memory_kills() > 0;
@@ -460,6 +483,10 @@ void BudgetWatch::note_counters() {
     seen_.memory_peak = memory_.peak();
     seen_.outer_kill = outer_kills(settings_.outer_events) > outer_kills_at_start_;
   }
+  note_processes();
+}
+
+void BudgetWatch::note_processes() {
   if (group_has_processes()) {
     const std::uint64_t peak = group_->processes_peak();
     seen_.processes_peak = peak > 0 ? peak - 1 : 0;  // PID 1
@@ -478,9 +505,7 @@ void BudgetWatch::note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1) {
     sandbox_.entries->walk(settings_.budgets.disk_files);
     note_entries();
   }
-  look_at_disk();
-  seen_.disk_met = seen_.disk_met || disk_full_.never_had_room();
-  seen_.disk_files_met = seen_.disk_files_met || disk_files_full_.never_had_room();
+  note_fullness();
   note_counters();
   note_doubts_of_memory();
   used_.user_microseconds = std::max(used_.user_microseconds, of_pid1.user_microseconds);

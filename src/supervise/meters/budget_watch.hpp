@@ -98,6 +98,10 @@ class BudgetWatch {
   /// Records the figures that vanish with the tree: before it is killed, and after PID 1 has ended.
   void note_before_kill();
   void note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1);
+  /// For what runs in parts, one after the other: records what the part that ends has met, as at
+  /// the end of a run; from begin_part() on that is of the next one.
+  void note_part();
+  void begin_part();
   [[nodiscard]] std::uint64_t cpu_microseconds();
   /// From here on the whole budget of CPU time may be used once more.
   void renew_cpu_time() { cpu_from_ = cpu_microseconds(); }
@@ -139,7 +143,9 @@ class BudgetWatch {
   [[nodiscard]] std::optional<struct statfs> disk_facts() const;
   void look_at_disk();
   void check_disk();
+  void note_fullness();
   void note_counters();
+  void note_processes();
 
   [[nodiscard]] bool group_has_memory() const {
     return group_ != nullptr && group_->limits_memory();
