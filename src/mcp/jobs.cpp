@@ -79,7 +79,7 @@ Result<JobPointer> Jobs::run_code(const Json& arguments) {
 void Jobs::start_cell(const JobPointer& job, protocol::EvalRequest request) {
   auto client = place_.connect();
   if (!client) return finish(job, fail(client.error()));
-  begin_work(job, std::make_unique<CellWork>(std::move(*client), std::move(request)));
+  begin_work(job, std::make_unique<client::CellWork>(std::move(*client), std::move(request)));
 }
 
 JobPointer Jobs::run_command(const Json& arguments) {
@@ -93,7 +93,7 @@ JobPointer Jobs::run_command(const Json& arguments) {
   request.program.directory = member_or(arguments, "cwd", "");
   auto client = place_.connect();
   if (client)
-    begin_work(job, std::make_unique<CommandWork>(std::move(*client), std::move(request)));
+    begin_work(job, std::make_unique<client::CommandWork>(std::move(*client), std::move(request)));
   else
     finish(job, fail(client.error()));
   return job;
@@ -120,7 +120,7 @@ Json Jobs::running(const JobPointer& job) {
   }
   const std::string line = fmt::format("running · job_id {} · {} s so far: call wait{}", job->id,
                                        seconds_since(job->began), job->tail);
-  const Work* const work = job->work.get();
+  const client::Work* const work = job->work.get();
   return result_of_running(line, work == nullptr ? "" : work->out.text(),
                            work == nullptr ? "" : work->err.text(), facts_.max_text);
 }

@@ -14,11 +14,11 @@
 #include "base/result.hpp"
 #include "base/sys.hpp"
 #include "client/task.hpp"
+#include "client/work.hpp"
 #include "mcp/facts.hpp"
 #include "mcp/files.hpp"
 #include "mcp/log.hpp"
 #include "mcp/place.hpp"
-#include "mcp/work.hpp"
 
 namespace sbx::mcp {
 
@@ -28,7 +28,7 @@ using Retired = std::vector<std::shared_ptr<void>>;
 /// What a call has begun. It may go on when its request has been answered.
 struct Job {
   std::string id;  ///< empty: the client has not heard of it
-  std::unique_ptr<Work> work;
+  std::unique_ptr<client::Work> work;
   Context* context = nullptr;  ///< of a cell
   std::string tail;            ///< of the first line
   std::uint64_t began = sys::now_microseconds();

@@ -1,4 +1,4 @@
-#include "mcp/work.hpp"
+#include "client/work.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 
-namespace sbx::mcp {
+namespace sbx::client {
 namespace {
 
 Error garbled_record() {
@@ -56,7 +56,7 @@ Status CellWork::attach(EventLoop& loop, Ended ended) {
                       {.out = [this](std::string_view bytes) { out.add(bytes); },
                        .err = [this](std::string_view bytes) { err.add(bytes); },
                        .ended =
-                           [this, ended = std::move(ended)](client::Cell::Ended cell) {
+                           [this, ended = std::move(ended)](Cell::Ended cell) {
                              loop_->cancel(std::exchange(timer_, EventLoop::kNoTimer));
                              if (!cell) return ended(fail(std::move(cell).error()));
                              if (cell->failure)
@@ -97,4 +97,4 @@ void CommandWork::end(Result<protocol::CallEnded> call) {
   ended_(with_output(std::move(record)));
 }
 
-}  // namespace sbx::mcp
+}  // namespace sbx::client

@@ -13,7 +13,7 @@
 #include "client/output_pipe.hpp"
 #include "client/task.hpp"
 
-namespace sbx::mcp {
+namespace sbx::client {
 
 /// What a stream has written so far: its first and its last half MiB.
 class Written {
@@ -59,7 +59,7 @@ class CellWork final : public Work {
  private:
   EventLoop* loop_ = nullptr;
   EventLoop::TimerId timer_ = EventLoop::kNoTimer;
-  client::Cell cell_;
+  Cell cell_;
 };
 
 class CommandWork final : public Work {
@@ -73,9 +73,9 @@ class CommandWork final : public Work {
   void end(Result<protocol::CallEnded> call);
 
   Ended ended_;
-  client::OutputPipe from_out_;
-  client::OutputPipe from_err_;
-  client::Call call_;
+  OutputPipe from_out_;
+  OutputPipe from_err_;
+  Call call_;
 };
 
-}  // namespace sbx::mcp
+}  // namespace sbx::client
