@@ -214,12 +214,20 @@ Result<Frame> read_answer(int from, const std::string& path,
 
 namespace {
 
+struct OneTaken {
+  Frame whole;  ///< as a listing has it
+  Frame part;
+};
+
 /// The bytes of the one file that comes, to `file`. Reads to the end of the archive.
-Result<Frame> take_one(int from, int file, const OneFile& what) {
+Result<OneTaken> take_one(int from, int file, const OneFile& what) {
   Reader reader(from, what.passed);
+  const Frame whole = SBX_TRY(reader.next());
+  if (whole.kind == FrameKind::fault) return fail(refusal(whole, what.path));
   const Frame first = SBX_TRY(reader.next());
   if (first.kind == FrameKind::fault) return fail(refusal(first, what.path));
-  if (first.kind != FrameKind::file) return broken("something else where a file should come");
+  if (whole.kind != FrameKind::listed || first.kind != FrameKind::file)
+    return broken("something else where a file should come");
   if (first.size > what.max_bytes)
     return fail(Error{.kind = ErrorKind::host,
                       .code = "outputs-exceeded",
@@ -242,13 +250,21 @@ Result<Frame> take_one(int from, int file, const OneFile& what) {
                         written.errno_value);
   }
   if (SBX_TRY(reader.next()).kind != FrameKind::end) return broken("more than one file");
-  return first;
+  return OneTaken{.whole = whole, .part = first};
 }
 
 }  // namespace
 
 Result<std::uint64_t> receive_stream(int from, int to, const OneFile& what) {
-  return SBX_TRY(take_one(from, to, what)).size;
+  return SBX_TRY(take_one(from, to, what)).part.size;
+}
+
+Result<Part> receive_part(int from, const OneFile& what) {
+  const UniqueFd content = SBX_TRY(sys::in_memory(""));
+  const OneTaken taken = SBX_TRY(take_one(from, content.get(), what));
+  (void)::lseek(content.get(), 0, SEEK_SET);
+  return Part{.bytes = SBX_TRY(sys::read_all(content.get(), taken.part.size)),
+              .size = taken.whole.size};
 }
 
 Result<Brought> receive_file(int from, int directory, const std::string& name,
@@ -273,7 +289,7 @@ Result<Brought> receive_file(int from, int directory, const std::string& name,
   workspace::remove_temporaries(directory);  // of one that was killed
   const mode_t umask = sys::file_mode_mask();
   auto file = SBX_TRY(workspace::NewFile::make(directory, name));
-  const Frame got = SBX_TRY(take_one(from, file.fd(), what));
+  const Frame got = SBX_TRY(take_one(from, file.fd(), what)).part;
   SBX_TRY(file.finish(workspace::mode_in_place(directory, name, got.mode, umask),
                       workspace::owner_in(facts)));
   return Brought{.path = name, .bytes = got.size, .replaced = is_there};

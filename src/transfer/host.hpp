@@ -90,6 +90,12 @@ struct OneFile {
   std::uint64_t max_bytes = 0;
   Passed passed{};
 };
+/// Into memory. `size`: of the whole file, as far as it has one. Errors: the same.
+struct Part {
+  std::string bytes;
+  std::uint64_t size = 0;
+};
+[[nodiscard]] Result<Part> receive_part(int from, const OneFile& what);
 /// To a descriptor: how many bytes came. Errors: host, with what stood in the way.
 [[nodiscard]] Result<std::uint64_t> receive_stream(int from, int to, const OneFile& what);
 /// To a name in an open directory, workspace::prepare_target(): the file is there when it is whole.

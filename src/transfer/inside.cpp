@@ -194,7 +194,7 @@ Frame listed(int directory, const std::string& entry, const std::string& name,
   return frame;
 }
 
-/// One file from `offset` on: at most so many bytes of it, 0: to its end.
+/// What a file is, then its bytes from `offset` on: at most so many, 0: to its end.
 int read_file(std::uint64_t offset, std::uint64_t most, const std::string& typed) {
   Writer writer(STDOUT_FILENO);
   const auto end = [&writer](bool done) {
@@ -213,6 +213,7 @@ int read_file(std::uint64_t offset, std::uint64_t most, const std::string& typed
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file.valid() || ::fstat(file.get(), &facts) != 0) return refuse(Reason::cannot_read, errno);
   if (!S_ISREG(facts.st_mode)) return refuse(Reason::cannot_read, EAGAIN);  // it was replaced
+  if (!writer.put(listed(AT_FDCWD, path, "it", facts))) return kFailed;
   if (facts.st_size == 0) {
     const auto content = unsized_content(file.get(), offset, most);
     if (!content) return refuse(Reason::cannot_read, content.error().errno_value);
