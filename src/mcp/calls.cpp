@@ -13,6 +13,7 @@
 #include "base/tell.hpp"
 #include "base/text.hpp"
 #include "host/state.hpp"
+#include "mcp/files.hpp"
 #include "mcp/rendering.hpp"
 #include "session/json.hpp"
 
@@ -229,20 +230,24 @@ void Calls::use_files(const std::string& key, Pending& pending) {
   const Json& arguments = pending.arguments;
   const std::string path = member_or(arguments, "path", "");
   if (path.empty()) return refuse(key, "the path is empty: name a file");
-  const auto files = std::make_shared<FileWork>(
-      loop_, [this] { return place_.connect(); },
-      [this, key](Json result) { answer(key, std::move(result)); });
+  const auto files = std::make_shared<client::FileWork>(loop_, [this] { return place_.connect(); });
   pending.files = files;
-  if (pending.tool->kind == ToolKind::read_file)
-    return files->read(path, member_or(arguments, "offset", std::uint64_t{0}),
-                       member_or(arguments, "limit", kUsualRead));
+  if (pending.tool->kind == ToolKind::read_file) {
+    const auto offset = member_or(arguments, "offset", std::uint64_t{0});
+    return files->read(path, {.offset = offset, .most = member_or(arguments, "limit", kUsualRead)},
+                       [this, key, path, offset](const Result<client::FileWork::Read>& read) {
+                         answer(key, result_of_read(path, read, offset));
+                       });
+  }
   std::string content = member_or(arguments, "content", "");
   if (member_or(arguments, "encoding", "") == "base64") {
     auto decoded = base64_bytes(content);
     if (!decoded) return refuse(key, "content is not base64: correct it and call again");
     content = std::move(*decoded);
   }
-  files->write(path, std::move(content));
+  files->write(path, content, [this, key, path, size = content.size()](const Status& written) {
+    answer(key, result_of_written(path, size, written));
+  });
 }
 
 void Calls::show_changes(const std::string& key, Pending& pending) {

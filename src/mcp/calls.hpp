@@ -8,10 +8,10 @@
 
 #include "base/event_loop.hpp"
 #include "base/json.hpp"
+#include "client/file_work.hpp"
 #include "client/task.hpp"
 #include "mcp/apply.hpp"
 #include "mcp/facts.hpp"
-#include "mcp/files.hpp"
 #include "mcp/jobs.hpp"
 #include "mcp/log.hpp"
 #include "mcp/message.hpp"
@@ -48,7 +48,7 @@ class Calls {
     const Tool* tool = nullptr;
     Json arguments;
     JobPointer job;
-    std::shared_ptr<FileWork> files;
+    std::shared_ptr<client::FileWork> files;
     std::shared_ptr<client::Changes> changes;
     EventLoop::TimerId wait = EventLoop::kNoTimer;
     EventLoop::TimerId progress = EventLoop::kNoTimer;

@@ -134,18 +134,18 @@ void Jobs::end(Job& job) {
 void Jobs::finish(const JobPointer& job, Result<Json> record) {
   if (job->work) retired_.emplace_back(std::move(job->work));
   if (job->context != nullptr) place_.release(*std::exchange(job->context, nullptr));
-  auto files = record ? files_of_record(*record, facts_.max_text) : std::vector<SavedFile>{};
+  auto files =
+      record ? files_of_record(*record, facts_.max_text) : std::vector<client::SavedFile>{};
   if (files.empty() || !place_.has_session()) return conclude(job, record, "");
-  const std::string begin = std::to_string(++saved_);
-  for (SavedFile& each : files) each.name.insert(0, begin + "-");
-  const std::string name = std::string(kResults) + "/" + begin;
-  const auto saving = std::make_shared<FileWork>(
-      loop_, [this] { return place_.connect(); },
-      [this, job, record = std::move(record), name](const Json& saved) {
-        conclude(job, record, saved.contains("isError") ? "" : name);
-      });
+  const std::string name = fmt::format("{}/{}", kResults, ++saved_);
+  for (client::SavedFile& each : files) each.name.insert(0, name + "-");
+  const auto saving =
+      std::make_shared<client::FileWork>(loop_, [this] { return place_.connect(); });
   job->saving = saving;
-  saving->save(kResults, files);
+  saving->write_all(std::move(files),
+                    [this, job, record = std::move(record), name](const Status& saved) {
+                      conclude(job, record, saved ? name : "");
+                    });
 }
 
 void Jobs::conclude(const JobPointer& job, const Result<Json>& record,

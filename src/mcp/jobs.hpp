@@ -13,10 +13,10 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/sys.hpp"
+#include "client/file_work.hpp"
 #include "client/task.hpp"
 #include "client/work.hpp"
 #include "mcp/facts.hpp"
-#include "mcp/files.hpp"
 #include "mcp/log.hpp"
 #include "mcp/place.hpp"
 
@@ -34,8 +34,8 @@ struct Job {
   std::uint64_t began = sys::now_microseconds();
   bool is_cancelled = false;
   std::unique_ptr<client::Task<protocol::RestartRequest>> restart;
-  std::shared_ptr<FileWork> saving;  ///< of what the answer has not
-  std::optional<Json> result;        ///< it has ended
+  std::shared_ptr<client::FileWork> saving;  ///< of what the answer has not
+  std::optional<Json> result;                ///< it has ended
 };
 using JobPointer = std::shared_ptr<Job>;
 

@@ -17,6 +17,7 @@
 namespace sbx::mcp {
 namespace {
 
+using client::SavedFile;
 using session::member_or;
 using session::part;
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "client/file_work.hpp"
 
 /// What the model reads. The first lines are sbx's own; only below the line that says so stands
 /// what a program has written.
@@ -24,13 +25,9 @@ inline constexpr std::size_t kLargestPicture = std::size_t{1} << 20;
 /// What a program has written, if anything, below the line that says so.
 [[nodiscard]] std::string below_the_line(const std::string& text);
 
-/// A file that is put into the session.
-struct SavedFile {
-  std::string name;
-  std::string bytes;
-};
 /// What an answer shows only a part of, and values that are more than text.
-[[nodiscard]] std::vector<SavedFile> files_of_record(const Json& record, std::size_t max_text);
+[[nodiscard]] std::vector<client::SavedFile> files_of_record(const Json& record,
+                                                             std::size_t max_text);
 
 struct Telling {
   std::string note{};      ///< begins the first line

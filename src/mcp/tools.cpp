@@ -44,6 +44,7 @@ constexpr Argument kWaitFor[] = {{"job_id", text, true, "Of an earlier result."}
                                  {"kill", boolean, false, "End the job."}};
 
 constexpr std::int64_t kMostOfFile = std::int64_t{64} << 20;
+constexpr std::int64_t kLargestOffset = std::int64_t{1} << 50;  // a double has it exactly
 constexpr Argument kReadFile[] = {
     {"path", path, true, "A file or a directory; relative to the working directory."},
     {.name = "offset",
@@ -51,7 +52,7 @@ constexpr Argument kReadFile[] = {
      .is_required = false,
      .text = "Bytes to leave out first.",
      .least = 0,
-     .most = kMostOfFile},
+     .most = kLargestOffset},
     {.name = "limit",
      .kind = integer,
      .is_required = false,

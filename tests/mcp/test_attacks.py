@@ -25,7 +25,7 @@ TRICKS = {
     "empty": "",
 }
 RAN = r"^(ok|exit \d+) · "
-NOT_THERE = r"^'.*': cannot read: (No such file or directory|File name too long|Permission denied|Not a directory)"
+NOT_THERE = r"^'.*' in the session: cannot read: (No such file or directory|File name too long|Permission denied|Not a directory)"
 NUL = r'^argument "\w+" must be without NUL characters: correct it and call again$'
 LONGER = r'^argument "\w+" must be of at most 4096 bytes: correct it and call again$'
 NO_CONTEXT = r"^this server has no context of that context_id: call run_code without context_id$"
