@@ -50,7 +50,13 @@ Calls::Calls(EventLoop& loop, Wire& wire, const Options& options, const Facts& f
       wire_(wire),
       facts_(facts),
       log_(std::move(log)),
-      place_(loop, facts, options, starter,
+      place_(loop, facts.host,
+             {.session = options.session,
+              .prefix = "mcp",
+              .shares_contexts = options.shares_contexts,
+              .keeps_changes = facts.is_copy,
+              .most_contexts = facts.policy.session.contexts.value},
+             starter,
              [this](const std::string& words) {
                write_stderr(words);
                log_.note(words);
@@ -93,13 +99,13 @@ void Calls::begin(const std::string& key) {
   if (pending.tool->kind == ToolKind::wait) return wait_for(key, pending);
   if (pending.tool->kind == ToolKind::get_policy)
     return answer(key, result_of_text(policy_text(facts_)));
-  place_.prepare([this, key](const std::string& mistake) {
+  place_.prepare([this, key](bool is_there) {
     Pending* const ready = find(key);
     if (ready == nullptr) return;
-    if (mistake.empty())
+    if (is_there)
       begin_inside(key, *ready);
     else
-      refuse(key, mistake);
+      refuse(key, "the sandbox can't start: ask the user to run sbx doctor");
   });
 }
 

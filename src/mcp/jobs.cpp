@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "mcp/rendering.hpp"
@@ -29,6 +32,14 @@ std::vector<policy::Override> overrides_of(const Json& arguments) {
       {.key = "limits.wall_time", .toml = fmt::format("\"{}s\"", given), .option = "timeout_s"}};
 }
 
+/// Begins the first line.
+std::string note_of(const std::optional<Place::Replaced>& replaced) {
+  if (!replaced) return "";
+  return "new session: variables and files of the old one are gone" +
+         (replaced->kept_as.empty() ? "" : ", its changes are kept as " + replaced->kept_as) +
+         " · ";
+}
+
 }  // namespace
 
 std::uint64_t seconds_since(std::uint64_t began) {
@@ -37,12 +48,26 @@ std::uint64_t seconds_since(std::uint64_t began) {
 }
 
 std::string sentence_of(const Error& error) {
-  if (error.code == "mcp") return error.message;
-  if (error.code == "context-busy")
-    return "16 cells of this context run or wait already: call wait for one of them first";
-  if (error.code == "too-many-contexts")
-    return "the sandbox has no place for another context: use a context_id that you have";
-  return visible_line(error.message) + ": change the call, or ask the user";
+  struct Sentence {
+    std::string_view code;
+    std::string_view words;  ///< empty: those of the error
+    std::string_view advice;
+  };
+  constexpr Sentence kKnown[] = {
+      {"context-busy", "16 cells of this context run or wait already",
+       "call wait for one of them first"},
+      {"too-many-contexts", "the sandbox has no place for another context",
+       "use a context_id that you have"},
+      {"no-such-context", "this server has no context of that context_id",
+       "call run_code without context_id"},
+      {"context-ended", "", "call run_code without context_id"},
+      {"other-language", "", "leave out language, or context_id"},
+      {"no-contexts", "", "use run_command"},
+      {"contexts-busy", "", "call wait for one of them first"}};
+  const auto* const known = std::ranges::find(kKnown, error.code, &Sentence::code);
+  if (known == std::end(kKnown))
+    return visible_line(error.message) + ": change the call, or ask the user";
+  return fmt::format("{}: {}", known->words.empty() ? error.message : known->words, known->advice);
 }
 
 Result<JobPointer> Jobs::run_code(const Json& arguments) {
@@ -162,7 +187,7 @@ void Jobs::conclude(const JobPointer& job, const Result<Json>& record,
 }
 
 Json Jobs::result_of(const Job& job, const Result<Json>& record, const std::string& saved_as) {
-  const std::string note = place_.take_note();
+  const std::string note = note_of(place_.take_replaced());
   if (!record && is_gone(record.error()))
     return result_of_text(
         "stopped: the sandbox has ended, and all variables and files with it: "

@@ -19,10 +19,9 @@ namespace sbx::mcp {
 namespace {
 
 constexpr std::size_t kMostEnded = 10'000;
-constexpr const char* kCannotStart = "the sandbox can't start: ask the user to run sbx doctor";
 
-Error for_model(std::string sentence) {
-  return {.kind = ErrorKind::usage, .code = "mcp", .message = std::move(sentence)};
+std::unexpected<Error> refused(const char* code, std::string why) {
+  return fail(Error{.kind = ErrorKind::usage, .code = code, .message = std::move(why)});
 }
 
 }  // namespace
@@ -42,47 +41,47 @@ std::string make_id(char kind) {
 // ---- the session ----
 
 void Place::prepare(Ready ready) {
-  if (has_session()) return ready("");
+  if (has_session()) return ready(true);
   waiting_.push_back(std::move(ready));
   if (waiting_.size() == 1) begin();
 }
 
 void Place::begin() {
-  starting_ = options_.session;
+  starting_ = rules_.session;
   if (starting_.empty())
-    starting_ = "mcp-" + std::to_string(::getpid()) + "-" + random_hex().substr(0, 4);
-  else if (session::Client::connect(facts_.host, starting_))
+    starting_ = rules_.prefix + "-" + std::to_string(::getpid()) + "-" + random_hex().substr(0, 4);
+  else if (session::Client::connect(host_, starting_))
     return try_to_join();
   // A named one may end and come back, and each of its sets has a name of its own.
   constexpr std::size_t kLongest = 50;
   keep_as_.clear();
-  if (facts_.is_copy)
-    keep_as_ = options_.session.empty()
+  if (rules_.keeps_changes)
+    keep_as_ = rules_.session.empty()
                    ? starting_
                    : starting_.substr(0, kLongest) + "-" + random_hex().substr(0, 4);
   const Status begun = starter_.start(loop_, starting_, keep_as_, [this](const auto& started) {
     // Another server may have started the named one meanwhile.
-    if (started || (!options_.session.empty() && started.error().code == "session-exists"))
+    if (started || (!rules_.session.empty() && started.error().code == "session-exists"))
       return try_to_join();
     tell_(record::error_text(started.error(), {}));
-    answer_waiting(kCannotStart);
+    answer_waiting(false);
   });
-  if (!begun) answer_waiting(kCannotStart);
+  if (!begun) answer_waiting(false);
 }
 
 void Place::try_to_join() {
   name_ = starting_;
   const Status held = hold();
   if (!held) tell_(record::error_text(held.error(), {}));
-  answer_waiting(held ? "" : kCannotStart);
+  answer_waiting(held.has_value());
 }
 
-void Place::answer_waiting(const std::string& mistake) {
-  for (const Ready& each : std::exchange(waiting_, {})) each(mistake);
+void Place::answer_waiting(bool is_there) {
+  for (const Ready& each : std::exchange(waiting_, {})) each(is_there);
 }
 
 Status Place::hold() {
-  UniqueFd life = SBX_TRY(session::connect_to(facts_.host, name_));
+  UniqueFd life = SBX_TRY(session::connect_to(host_, name_));
   SBX_TRY(
       loop_.watch(life.get(), EPOLLIN | EPOLLRDHUP, [this](std::uint32_t) { session_ended(); }));
   life_ = std::move(life);
@@ -97,19 +96,17 @@ void Place::session_ended() {
     else
       ++each;
   }
-  note_ = "new session: variables and files of the old one are gone";
-  const auto store = changes::Store::open(host::state_directory(facts_.host));
-  if (!keep_as_.empty() && store && store->has(keep_as_))
-    note_ += ", its changes are kept as " + keep_as_;
-  note_ += " · ";
+  const auto store = changes::Store::open(host::state_directory(host_));
+  const bool is_kept = !keep_as_.empty() && store && store->has(keep_as_);
+  replaced_ = Replaced{.kept_as = is_kept ? keep_as_ : ""};
 }
 
-std::string Place::take_note() {
-  return has_session() ? std::exchange(note_, {}) : "";
+std::optional<Place::Replaced> Place::take_replaced() {
+  return has_session() ? std::exchange(replaced_, {}) : std::nullopt;
 }
 
 Result<session::Client> Place::connect() const {
-  return session::Client::connect(facts_.host, name_);
+  return session::Client::connect(host_, name_);
 }
 
 void Place::leave() {
@@ -121,7 +118,7 @@ void Place::leave() {
 void Place::end() {
   if (!has_session()) return;
   leave();
-  if (options_.session.empty()) {
+  if (rules_.session.empty()) {
     keep();
     if (auto client = connect()) (void)client->stop_and_wait();
     return;
@@ -153,7 +150,7 @@ void Place::keep() {
 
 Result<Context*> Place::context(const std::string& id, const std::string& language) {
   const auto found = std::ranges::find(contexts_, id, &Context::id);
-  const bool is_shared = id.empty() && options_.shares_contexts;
+  const bool is_shared = id.empty() && rules_.shares_contexts;
   if (is_shared) {
     const auto same = std::ranges::find_if(contexts_, [&](const Context& each) {
       return !each.id.empty() && each.language == (language.empty() ? "python" : language);
@@ -166,15 +163,11 @@ Result<Context*> Place::context(const std::string& id, const std::string& langua
   if (id.empty()) return fresh(language.empty() ? "python" : language);
   if (found == contexts_.end()) {
     const auto known = ended_.find(id);
-    return fail(for_model(
-        known == ended_.end()
-            ? "this server has no context of that context_id: call run_code without context_id"
-            : "context " + id + " has ended (" + known->second +
-                  "): call run_code without context_id"));
+    if (known == ended_.end()) return refused("no-such-context", "no context has that id");
+    return refused("context-ended", "context " + id + " has ended (" + known->second + ")");
   }
   if (!language.empty() && found->language != language)
-    return fail(for_model("context " + id + " is one of " + found->language +
-                          ": leave out language, or context_id"));
+    return refused("other-language", "context " + id + " is one of " + found->language);
   ++found->open;
   return &*found;
 }
@@ -183,12 +176,11 @@ Result<Context*> Place::fresh(const std::string& language) {
   auto taken = std::ranges::find_if(
       contexts_, [&](const Context& each) { return each.id.empty() && each.language == language; });
   if (taken == contexts_.end()) {
-    if (facts_.policy.session.contexts.value == 0)
-      return fail(for_model("the policy allows no contexts (session.contexts): use run_command"));
+    if (rules_.most_contexts == 0)
+      return refused("no-contexts", "the policy allows no contexts (session.contexts)");
     if (!make_room())
-      return fail(for_model("all contexts are busy (session.contexts = " +
-                            std::to_string(facts_.policy.session.contexts.value) +
-                            "): call wait for one of them first"));
+      return refused("contexts-busy", "all contexts are busy (session.contexts = " +
+                                          std::to_string(rules_.most_contexts) + ")");
     contexts_.push_back({.name = "m" + random_hex(), .language = language});
     taken = std::prev(contexts_.end());
   }
@@ -199,7 +191,7 @@ Result<Context*> Place::fresh(const std::string& language) {
 
 /// The one that is idle longest ends, where the session has no more places; a spare before all.
 bool Place::make_room() {
-  while (contexts_.size() >= facts_.policy.session.contexts.value) {
+  while (contexts_.size() >= rules_.most_contexts) {
     auto idle = contexts_.end();
     for (auto each = contexts_.begin(); each != contexts_.end(); ++each)
       if (each->open == 0 && (idle == contexts_.end() || each->used < idle->used)) idle = each;
@@ -227,7 +219,7 @@ void Place::release(Context& context) {
     const auto found = std::ranges::find(contexts_, &context, [](Context& each) { return &each; });
     return forget(found, "its session is over");
   }
-  if (has_session() && !options_.shares_contexts) warm(context.language);
+  if (has_session() && !rules_.shares_contexts) warm(context.language);
 }
 
 /// Starts the interpreter of the next conversation ahead: python takes a third of a second.
@@ -235,7 +227,7 @@ void Place::warm(const std::string& language) {
   const bool has_spare = std::ranges::any_of(
       contexts_, [&](const Context& each) { return each.id.empty() && each.language == language; });
   std::erase_if(warming_, [](const Warming& each) { return each.is_done; });
-  if (has_spare || contexts_.size() >= facts_.policy.session.contexts.value) return;
+  if (has_spare || contexts_.size() >= rules_.most_contexts) return;
   auto client = connect();
   if (!client) return;
   const Context& spare =

@@ -4,6 +4,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,17 +30,33 @@ struct Context {
   std::uint64_t used = 0;
 };
 
-/// The session of this server, which the first call starts, and its contexts.
+/// The session of a front end, which the first call starts, and its contexts.
 class Place {
  public:
-  /// Why nothing can run, for the model; empty: it can.
-  using Ready = std::function<void(const std::string& mistake)>;
+  /// False: there is none, and `tell` has heard why.
+  using Ready = std::function<void(bool is_there)>;
 
   /// For the operator: whole lines.
   using Tell = std::function<void(const std::string& words)>;
 
-  Place(EventLoop& loop, const Facts& facts, const Options& options, Starter& starter, Tell tell)
-      : loop_(loop), facts_(facts), options_(options), starter_(starter), tell_(std::move(tell)) {}
+  struct Rules {
+    std::string session;           ///< the name of one that outlives this; empty: one of its own
+    std::string prefix;            ///< of a name of its own
+    bool shares_contexts = false;  ///< cells that name none share one of their language
+    bool keeps_changes = false;    ///< at the end, as a set
+    std::uint64_t most_contexts = 0;
+  };
+  /// A session that has taken the place of one that ended.
+  struct Replaced {
+    std::string kept_as;  ///< the set of the old one's changes; empty: there is none
+  };
+
+  Place(EventLoop& loop, const host::Host& host, Rules rules, Starter& starter, Tell tell)
+      : loop_(loop),
+        host_(host),
+        rules_(std::move(rules)),
+        starter_(starter),
+        tell_(std::move(tell)) {}
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
   ~Place() { leave(); }
@@ -47,10 +64,11 @@ class Place {
   /// Calls back once the session is there.
   void prepare(Ready ready);
   [[nodiscard]] Result<session::Client> connect() const;
-  /// Once, after another session has taken the place of one that ended: says so.
-  [[nodiscard]] std::string take_note();
+  /// Once for each.
+  [[nodiscard]] std::optional<Replaced> take_replaced();
 
-  /// A context for one more cell. An error says what to do.
+  /// A context for one more cell. Errors: usage "no-such-context", "context-ended",
+  /// "other-language", "no-contexts", "contexts-busy".
   [[nodiscard]] Result<Context*> context(const std::string& id, const std::string& language);
   /// The cell has ended.
   void release(Context& context);
@@ -70,7 +88,7 @@ class Place {
 
   void begin();
   void try_to_join();
-  void answer_waiting(const std::string& mistake);
+  void answer_waiting(bool is_there);
   [[nodiscard]] Status hold();
   void session_ended();
   void keep();
@@ -81,8 +99,8 @@ class Place {
   void leave();
 
   EventLoop& loop_;
-  const Facts& facts_;
-  const Options& options_;
+  const host::Host& host_;
+  const Rules rules_;
   Starter& starter_;
   Tell tell_;
   std::string name_;
@@ -91,7 +109,7 @@ class Place {
   /// A connection that asks nothing: with it the session is never idle, and it closes with that.
   UniqueFd life_;
   std::vector<Ready> waiting_;
-  std::string note_;
+  std::optional<Replaced> replaced_;
   std::list<Context> contexts_;               ///< addresses stay
   std::map<std::string, std::string> ended_;  ///< ids, with the reason
   std::list<Warming> warming_;
