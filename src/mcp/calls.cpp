@@ -45,7 +45,7 @@ void add_structure(Json& result) {
 }  // namespace
 
 Calls::Calls(EventLoop& loop, Wire& wire, const Options& options, const Facts& facts,
-             Starter& starter, Log log)
+             client::Starter& starter, Log log)
     : loop_(loop),
       wire_(wire),
       facts_(facts),

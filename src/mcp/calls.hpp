@@ -9,13 +9,13 @@
 #include "base/event_loop.hpp"
 #include "base/json.hpp"
 #include "client/file_work.hpp"
+#include "client/place.hpp"
 #include "client/task.hpp"
 #include "mcp/apply.hpp"
 #include "mcp/facts.hpp"
 #include "mcp/jobs.hpp"
 #include "mcp/log.hpp"
 #include "mcp/message.hpp"
-#include "mcp/place.hpp"
 #include "mcp/tools.hpp"
 #include "mcp/wire.hpp"
 
@@ -24,8 +24,8 @@ namespace sbx::mcp {
 /// Calls of tools, from their request to its answer.
 class Calls {
  public:
-  Calls(EventLoop& loop, Wire& wire, const Options& options, const Facts& facts, Starter& starter,
-        Log log);
+  Calls(EventLoop& loop, Wire& wire, const Options& options, const Facts& facts,
+        client::Starter& starter, Log log);
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
@@ -73,7 +73,7 @@ class Calls {
   Wire& wire_;
   const Facts& facts_;
   Log log_;
-  Place place_;
+  client::Place place_;
   Retired retired_;
   Jobs jobs_;
   std::map<std::string, Pending> pending_;                ///< by id

@@ -33,7 +33,7 @@ std::vector<policy::Override> overrides_of(const Json& arguments) {
 }
 
 /// Begins the first line.
-std::string note_of(const std::optional<Place::Replaced>& replaced) {
+std::string note_of(const std::optional<client::Place::Replaced>& replaced) {
   if (!replaced) return "";
   return "new session: variables and files of the old one are gone" +
          (replaced->kept_as.empty() ? "" : ", its changes are kept as " + replaced->kept_as) +
@@ -72,7 +72,8 @@ std::string sentence_of(const Error& error) {
 
 Result<JobPointer> Jobs::run_code(const Json& arguments) {
   const std::string id = member_or(arguments, "context_id", "");
-  Context* const context = SBX_TRY(place_.context(id, member_or(arguments, "language", "")));
+  client::Context* const context =
+      SBX_TRY(place_.context(id, member_or(arguments, "language", "")));
   const auto job = std::make_shared<Job>();
   job->context = context;
   job->tail = fmt::format(" · context_id {}{}", context->id,
@@ -140,7 +141,7 @@ JobPointer Jobs::find(const std::string& id) const {
 
 Json Jobs::running(const JobPointer& job) {
   if (job->id.empty()) {
-    job->id = make_id('j');
+    job->id = client::make_id('j');
     jobs_[job->id] = job;
   }
   const std::string line = fmt::format("running · job_id {} · {} s so far: call wait{}", job->id,

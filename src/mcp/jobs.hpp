@@ -14,11 +14,11 @@
 #include "base/result.hpp"
 #include "base/sys.hpp"
 #include "client/file_work.hpp"
+#include "client/place.hpp"
 #include "client/task.hpp"
 #include "client/work.hpp"
 #include "mcp/facts.hpp"
 #include "mcp/log.hpp"
-#include "mcp/place.hpp"
 
 namespace sbx::mcp {
 
@@ -29,8 +29,8 @@ using Retired = std::vector<std::shared_ptr<void>>;
 struct Job {
   std::string id;  ///< empty: the client has not heard of it
   std::unique_ptr<client::Work> work;
-  Context* context = nullptr;  ///< of a cell
-  std::string tail;            ///< of the first line
+  client::Context* context = nullptr;  ///< of a cell
+  std::string tail;                    ///< of the first line
   std::uint64_t began = sys::now_microseconds();
   bool is_cancelled = false;
   std::unique_ptr<client::Task<protocol::RestartRequest>> restart;
@@ -51,7 +51,7 @@ class Jobs {
   using Ended = std::function<void(const JobPointer& job)>;
 
   /// `ended`: once for each job, perhaps before the function that begins it returns.
-  Jobs(EventLoop& loop, Place& place, const Options& options, const Facts& facts, Log& log,
+  Jobs(EventLoop& loop, client::Place& place, const Options& options, const Facts& facts, Log& log,
        Retired& retired, Ended ended)
       : loop_(loop),
         place_(place),
@@ -82,7 +82,7 @@ class Jobs {
                                const std::string& saved_as);
 
   EventLoop& loop_;
-  Place& place_;
+  client::Place& place_;
   const Options& options_;
   const Facts& facts_;
   Log& log_;

@@ -8,10 +8,10 @@
 #include "base/process.hpp"
 #include "base/signals.hpp"
 #include "base/tell.hpp"
+#include "client/starter.hpp"
 #include "mcp/calls.hpp"
 #include "mcp/log.hpp"
 #include "mcp/message.hpp"
-#include "mcp/starter.hpp"
 #include "mcp/tools.hpp"
 #include "mcp/wire.hpp"
 #include "record/words.hpp"
@@ -34,7 +34,7 @@ Json cacheable(bool is_modern, Json result) {
 class Server {
  public:
   Server(EventLoop loop, Wire wire, UniqueFd signals, const Options& options, const Facts& facts,
-         Starter& starter, Log log)
+         client::Starter& starter, Log log)
       : loop_(std::move(loop)),
         wire_(std::move(wire)),
         signals_(std::move(signals)),
@@ -130,7 +130,7 @@ Status begin_and_serve(Options& options) {
   run::Request start = options.start;
   start.program.hold = true;
   if (options.session.empty()) start.parent = self.get();
-  Starter starter = SBX_TRY(Starter::fork(start));
+  client::Starter starter = SBX_TRY(client::Starter::fork(start));
   const Facts facts = SBX_TRY(facts_of(options));
   Log log = SBX_TRY(Log::open(options.log));  // where a policy is refused, no file is left behind
   UniqueFd signals = SBX_TRY(signals::take());

@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "worker": VALUES | {"run", "record", "changes"},
     "session": VALUES | {"protocol", "run", "record", "changes", "worker", "workspace", "cgroup"},
     # What front ends use of sessions.
-    "client": VALUES | {"protocol", "run", "session", "transfer"},
+    "client": VALUES | {"protocol", "run", "record", "changes", "session", "transfer"},
     "mcp": VALUES | {"protocol", "run", "record", "session", "client", "transfer", "changes"},
     # Front ends: run/launch.hpp starts a sandbox, and they use no mechanism directly.
     "doctor": VALUES | BELOW_FRONT_ENDS,

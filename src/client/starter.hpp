@@ -10,7 +10,7 @@
 #include "protocol/answers.hpp"
 #include "run/launch.hpp"
 
-namespace sbx::mcp {
+namespace sbx::client {
 
 /// Starts sessions from a process that was forked before this one read anything: PID 1 of a sandbox
 /// is a copy of its copy. It ends with this process, however this one ends.
@@ -37,4 +37,4 @@ class Starter {
   process::Child child_;
 };
 
-}  // namespace sbx::mcp
+}  // namespace sbx::client

@@ -1,4 +1,4 @@
-#include "mcp/starter.hpp"
+#include "client/starter.hpp"
 
 #include <sys/epoll.h>
 
@@ -11,7 +11,7 @@
 #include "record/words.hpp"
 #include "session/start.hpp"
 
-namespace sbx::mcp {
+namespace sbx::client {
 namespace {
 
 struct StartOrder {
@@ -66,4 +66,4 @@ Status Starter::start(EventLoop& loop, const std::string& name, const std::strin
   });
 }
 
-}  // namespace sbx::mcp
+}  // namespace sbx::client

@@ -10,12 +10,12 @@
 
 #include "base/event_loop.hpp"
 #include "base/result.hpp"
+#include "client/starter.hpp"
 #include "client/task.hpp"
-#include "mcp/facts.hpp"
-#include "mcp/starter.hpp"
+#include "host/host.hpp"
 #include "session/client.hpp"
 
-namespace sbx::mcp {
+namespace sbx::client {
 
 /// "c-" and 8 of [a-z2-7], of getrandom(2): nobody who has not been told it finds it.
 [[nodiscard]] std::string make_id(char kind);
@@ -82,7 +82,7 @@ class Place {
   struct Warming {
     Warming(session::Client connection, protocol::InspectRequest request)
         : task(std::move(connection), std::move(request)) {}
-    client::Task<protocol::InspectRequest> task;
+    Task<protocol::InspectRequest> task;
     bool is_done = false;
   };
 
@@ -115,4 +115,4 @@ class Place {
   std::list<Warming> warming_;
 };
 
-}  // namespace sbx::mcp
+}  // namespace sbx::client

@@ -1,4 +1,4 @@
-#include "mcp/place.hpp"
+#include "client/place.hpp"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #include "record/words.hpp"
 #include "session/session_directory.hpp"
 
-namespace sbx::mcp {
+namespace sbx::client {
 namespace {
 
 constexpr std::size_t kMostEnded = 10'000;
@@ -133,8 +133,8 @@ void Place::end() {
 void Place::keep() {
   auto client = connect();
   if (!client || keep_as_.empty()) return;
-  client::Task<protocol::KeepRequest> task(
-      std::move(*client), {.set = {keep_as_}, .silent = true, .color = Color::never});
+  Task<protocol::KeepRequest> task(std::move(*client),
+                                   {.set = {keep_as_}, .silent = true, .color = Color::never});
   const auto kept = task.run(std::array{STDIN_FILENO, STDERR_FILENO, STDERR_FILENO});
   if (!kept) return tell_(record::error_text(kept.error(), {}));
   if (!kept->kept) return;
@@ -241,4 +241,4 @@ void Place::warm(const std::string& language) {
   if (!begun) one.is_done = true;
 }
 
-}  // namespace sbx::mcp
+}  // namespace sbx::client
