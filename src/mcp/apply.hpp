@@ -10,26 +10,31 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "client/task.hpp"
+#include "protocol/answers.hpp"
 
 namespace sbx::mcp {
 
-/// A path that a model gives, as changes name it: below the workspace, in whose `directory` its
-/// commands run. One that leads out means no change.
-[[nodiscard]] std::string name_of_change(std::string path, const std::string& directory);
+/// What became of the named changes.
+struct Applied {
+  std::vector<std::string> done;
+  std::vector<protocol::LeftFacts> left;  ///< where something changed meanwhile
+};
+SBX_FIELDS(Applied, done, left)
+SBX_EXACT(Applied, done)
 
 /// Named changes of the session on their way to the user's directory. A process of its own writes
 /// them: it may have to wait for another sbx, and goes on to its end whatever becomes of this one.
 /// A hook may not destroy it.
 class Application {
  public:
-  using Ended = std::function<void(Json result)>;
+  /// Errors: nothing was applied; the code "no-changes" where there is nothing to apply.
+  using Ended = std::function<void(Result<Applied> applied)>;
 
-  /// `paths`: as the model gives them. `directory`: in which its commands run.
-  Application(session::Client connection, std::vector<std::string> paths, std::string directory,
+  /// `paths`: below the workspace, as changes name them.
+  Application(session::Client connection, std::vector<std::string> paths,
               std::string state_directory)
       : task_(std::move(connection), {}),
         paths_(std::move(paths)),
-        directory_(std::move(directory)),
         state_directory_(std::move(state_directory)) {}
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
@@ -44,7 +49,6 @@ class Application {
 
   client::Task<protocol::SnapshotRequest> task_;
   std::vector<std::string> paths_;
-  std::string directory_;
   std::string state_directory_;
   EventLoop* loop_ = nullptr;
   Ended ended_;

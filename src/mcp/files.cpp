@@ -1,6 +1,7 @@
 #include "mcp/files.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "mcp/rendering.hpp"
+#include "plan/files/pattern.hpp"
 #include "transfer/archive.hpp"
 
 namespace sbx::mcp {
@@ -16,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMostEntries = 500;
 constexpr std::size_t kLongestMessage = 1000;
+constexpr std::size_t kLongestRefusal = 5000;  // a path of 4096 bytes has its reason behind it
 
 /// The type of a picture that clients show; empty: it is none.
 std::string_view picture_type(std::string_view bytes) {
@@ -101,6 +104,32 @@ Json result_of_written(const std::string& path, std::size_t bytes, const Status&
     return result_of_mistake(visible_line(written.error().message, kLongestMessage) +
                              ": get_policy says where files can be written");
   return result_of_text(fmt::format("ok · {} · {} bytes\n", shown_path(path), bytes));
+}
+
+std::string name_of_change(std::string path, const std::string& directory) {
+  if (path.starts_with(directory + "/")) path.erase(0, directory.size() + 1);
+  if (path.starts_with('/')) return path;
+  return fmt::format("{}", fmt::join(plan::parts_of(path), "/"));
+}
+
+Json result_of_applied(const Result<Applied>& applied) {
+  if (!applied && applied.error().code == "application-broke-off")
+    return result_of_mistake(applied.error().message + ": call changes to see what is left");
+  if (!applied)
+    return result_of_mistake(
+        "nothing was applied: " + visible_line(applied.error().text(), kLongestRefusal) +
+        ": changes lists the names; what may not be applied here, ask the user to apply");
+  std::string names;
+  for (const std::string& each : applied->done) names += "  " + visible_line(each) + "\n";
+  for (const protocol::LeftFacts& each : applied->left)
+    names +=
+        fmt::format("  not applied: {}: {}\n", visible_line(each.path), visible_line(each.why));
+  const std::size_t count = applied->done.size();
+  if (!applied->left.empty())
+    return result_of_mistake(fmt::format(
+        "only {} applied, because something changed meanwhile: call changes for the rest\n{}",
+        count, names));
+  return result_of_text(fmt::format("ok · {} applied to the user's directory\n{}", count, names));
 }
 
 }  // namespace sbx::mcp

@@ -7,6 +7,7 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "client/file_work.hpp"
+#include "mcp/apply.hpp"
 
 /// What the tools for files answer.
 namespace sbx::mcp {
@@ -16,5 +17,10 @@ namespace sbx::mcp {
                                   const Result<client::FileWork::Read>& read, std::uint64_t offset);
 [[nodiscard]] Json result_of_written(const std::string& path, std::size_t bytes,
                                      const Status& written);
+
+/// A path that a model gives, as changes name it: below the workspace, in whose `directory` its
+/// commands run. One that leads out means no change.
+[[nodiscard]] std::string name_of_change(std::string path, const std::string& directory);
+[[nodiscard]] Json result_of_applied(const Result<Applied>& applied);
 
 }  // namespace sbx::mcp
