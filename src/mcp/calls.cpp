@@ -284,14 +284,15 @@ void Calls::apply_changes(const std::string& key, const Pending& pending) {
   std::vector<std::string> paths;
   for (const Json& each : part(pending.arguments, "paths"))
     paths.push_back(name_of_change(each.get<std::string>(), facts_.directory));
-  const auto application = std::make_shared<Application>(std::move(*client), std::move(paths),
-                                                         host::state_directory(facts_.host));
+  const auto application = std::make_shared<client::Application>(
+      std::move(*client), std::move(paths), host::state_directory(facts_.host));
   const auto at = applications_.insert(applications_.end(), application);
-  const Status begun = application->attach(loop_, [this, key, at](const Result<Applied>& applied) {
-    retired_.emplace_back(std::move(*at));
-    applications_.erase(at);
-    answer(key, result_of_applied(applied));
-  });
+  const Status begun =
+      application->attach(loop_, [this, key, at](const Result<client::Applied>& applied) {
+        retired_.emplace_back(std::move(*at));
+        applications_.erase(at);
+        answer(key, result_of_applied(applied));
+      });
   if (!begun) refuse(key, sentence_of(begun.error()));
 }
 

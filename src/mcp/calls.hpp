@@ -8,10 +8,10 @@
 
 #include "base/event_loop.hpp"
 #include "base/json.hpp"
+#include "client/application.hpp"
 #include "client/file_work.hpp"
 #include "client/place.hpp"
 #include "client/task.hpp"
-#include "mcp/apply.hpp"
 #include "mcp/facts.hpp"
 #include "mcp/jobs.hpp"
 #include "mcp/log.hpp"
@@ -76,9 +76,9 @@ class Calls {
   client::Place place_;
   Retired retired_;
   Jobs jobs_;
-  std::map<std::string, Pending> pending_;                ///< by id
-  std::size_t bytes_ = 0;                                 ///< of their lines
-  std::list<std::shared_ptr<Application>> applications_;  ///< under way
+  std::map<std::string, Pending> pending_;                        ///< by id
+  std::size_t bytes_ = 0;                                         ///< of their lines
+  std::list<std::shared_ptr<client::Application>> applications_;  ///< under way
 };
 
 }  // namespace sbx::mcp

@@ -112,7 +112,7 @@ std::string name_of_change(std::string path, const std::string& directory) {
   return fmt::format("{}", fmt::join(plan::parts_of(path), "/"));
 }
 
-Json result_of_applied(const Result<Applied>& applied) {
+Json result_of_applied(const Result<client::Applied>& applied) {
   if (!applied && applied.error().code == "application-broke-off")
     return result_of_mistake(applied.error().message + ": call changes to see what is left");
   if (!applied)

@@ -6,8 +6,8 @@
 
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "client/application.hpp"
 #include "client/file_work.hpp"
-#include "mcp/apply.hpp"
 
 /// What the tools for files answer.
 namespace sbx::mcp {
@@ -21,6 +21,6 @@ namespace sbx::mcp {
 /// A path that a model gives, as changes name it: below the workspace, in whose `directory` its
 /// commands run. One that leads out means no change.
 [[nodiscard]] std::string name_of_change(std::string path, const std::string& directory);
-[[nodiscard]] Json result_of_applied(const Result<Applied>& applied);
+[[nodiscard]] Json result_of_applied(const Result<client::Applied>& applied);
 
 }  // namespace sbx::mcp

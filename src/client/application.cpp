@@ -1,4 +1,4 @@
-#include "mcp/apply.hpp"
+#include "client/application.hpp"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include "protocol/packet.hpp"
 #include "session/snapshot.hpp"
 
-namespace sbx::mcp {
+namespace sbx::client {
 namespace {
 
 /// What the process says that applies them.
@@ -95,4 +95,4 @@ void Application::read() {
                     .message = "the application broke off"}));
 }
 
-}  // namespace sbx::mcp
+}  // namespace sbx::client

@@ -12,7 +12,7 @@
 #include "client/task.hpp"
 #include "protocol/answers.hpp"
 
-namespace sbx::mcp {
+namespace sbx::client {
 
 /// What became of the named changes.
 struct Applied {
@@ -47,7 +47,7 @@ class Application {
   [[nodiscard]] Status apply(const protocol::SnapshotAnswer& made);
   void read();
 
-  client::Task<protocol::SnapshotRequest> task_;
+  Task<protocol::SnapshotRequest> task_;
   std::vector<std::string> paths_;
   std::string state_directory_;
   EventLoop* loop_ = nullptr;
@@ -57,4 +57,4 @@ class Application {
   std::string said_;
 };
 
-}  // namespace sbx::mcp
+}  // namespace sbx::client
