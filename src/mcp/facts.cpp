@@ -9,7 +9,7 @@
 #include <sbx/units.hpp>
 
 #include "base/text.hpp"
-#include "mcp/own_files.hpp"
+#include "client/own_files.hpp"
 #include "plan/program/languages.hpp"
 #include "plan/program/lookup.hpp"
 
@@ -102,12 +102,12 @@ Result<Facts> facts_of(const Options& options) {
                       .code = "no-changes-kept",
                       .message = "--allow-apply needs a copy-on-write workspace",
                       .hint = "--workspace .:overlay"});
-  SBX_TRY(check_own_files({.plan = plan,
-                           .policy = facts.policy,
-                           .host = facts.host,
-                           .applied = facts.allows_apply ? shown->source() : "",
-                           .log = options.log,
-                           .registrations = kRegistrations}));
+  SBX_TRY(client::check_own_files({.plan = plan,
+                                   .policy = facts.policy,
+                                   .host = facts.host,
+                                   .applied = facts.allows_apply ? shown->source() : "",
+                                   .log = options.log,
+                                   .registrations = kRegistrations}));
   return facts;
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "base/text.hpp"
+#include "base/visible_text.hpp"
 #include "mcp/rendering.hpp"
 #include "plan/files/pattern.hpp"
 #include "transfer/archive.hpp"
@@ -65,7 +66,7 @@ Json result_of_part(const std::string& path, const transfer::Part& part, std::ui
   if (is_binary(part.bytes))
     return result_of_text(line + "binary data, of which the first bytes are:\n" +
                           first_bytes(part.bytes));
-  return result_of_text(line + below_the_line(visible(part.bytes)));
+  return result_of_text(line + below_the_line(visible_text(part.bytes)));
 }
 
 Json result_of_listing(const std::string& path, const transfer::Listing& listing) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/visible_text.hpp"
 #include "mcp/rendering.hpp"
 #include "run/launch.hpp"
 #include "session/json.hpp"

@@ -11,6 +11,7 @@
 #include <sbx/units.hpp>
 
 #include "base/text.hpp"
+#include "base/visible_text.hpp"
 #include "record/limit_texts.hpp"
 #include "session/json.hpp"
 
@@ -24,24 +25,6 @@ using session::part;
 constexpr std::size_t kMostPictures = 4;
 constexpr std::size_t kMostRefusals = 10;
 constexpr const char* kFromProgram = "--- from the program ---\n";
-
-char32_t character_of(std::string_view sequence) {
-  constexpr std::uint8_t kFirst[] = {0x7F, 0x1F, 0x0F, 0x07};
-  auto value =
-      static_cast<char32_t>(static_cast<unsigned char>(sequence[0]) & kFirst[sequence.size() - 1]);
-  for (const char each : sequence.substr(1))
-    value = value << 6U | (static_cast<unsigned char>(each) & 0x3FU);
-  return value;
-}
-
-/// Not the joiners U+200C and U+200D, which scripts and emoji need.
-bool is_shown_as_number(char32_t c) {
-  constexpr std::pair<char32_t, char32_t> kRanges[] = {
-      {0x00, 0x08},     {0x0B, 0x1F},     {0x7F, 0x9F},     {0x200B, 0x200B}, {0x200E, 0x200F},
-      {0x2028, 0x202E}, {0x2060, 0x2064}, {0x2066, 0x206F}, {0xFEFF, 0xFEFF}, {0xE0000, 0xE007F}};
-  return std::ranges::any_of(kRanges,
-                             [c](const auto& each) { return each.first <= c && c <= each.second; });
-}
 
 /// Without half a character at either side of the cut.
 std::string cut(const std::string& text, std::size_t most, const std::string& place = {}) {
@@ -67,7 +50,7 @@ struct Part {
 /// Those that are not empty, ready to be shown.
 std::vector<Part> prepared(std::vector<Part> parts) {
   std::erase_if(parts, [](const Part& each) { return each.bytes.empty(); });
-  for (Part& each : parts) each.shown = visible(each.bytes);
+  for (Part& each : parts) each.shown = visible_text(each.bytes);
   return parts;
 }
 
@@ -277,29 +260,6 @@ Json without_output(Json record) {
 
 }  // namespace
 
-std::string visible(std::string_view text) {
-  const std::string sound = lossy_utf8(text);
-  std::string shown;
-  for (std::string_view rest = sound; !rest.empty();) {
-    const std::string_view sequence =
-        rest.substr(0, std::max<std::size_t>(sequence_length(rest), 1));
-    const char32_t c = character_of(sequence);
-    if (is_shown_as_number(c))
-      shown += fmt::format("\\u{{{:X}}}", static_cast<std::uint32_t>(c));
-    else
-      shown += sequence;
-    rest.remove_prefix(sequence.size());
-  }
-  return shown;
-}
-
-std::string visible_line(std::string_view text, std::size_t most) {
-  std::string shown;
-  for (const char each : visible(text.substr(0, most)))
-    shown += each == '\n' ? "\\u{A}" : each == '\t' ? " " : std::string(1, each);
-  return lossy_utf8(shown) + (text.size() > most ? "…" : "");
-}
-
 std::string shown_path(const std::string& path) {
   return "'" + visible_line(path) + "'";
 }
@@ -344,7 +304,7 @@ Json result_of_changes(std::size_t count, const std::string& path, std::string_v
   return result_of_text(fmt::format("ok · {} changed in {}\n",
                                     count == 1 ? "1 name is" : fmt::format("{} names are", count),
                                     path.empty() ? "the working directory" : shown_path(path)) +
-                        below_the_line(cut(visible(text), max_text)));
+                        below_the_line(cut(visible_text(text), max_text)));
 }
 
 Json result_of_text(const std::string& text) {

@@ -14,12 +14,7 @@ namespace sbx::mcp {
 
 inline constexpr std::size_t kLargestPicture = std::size_t{1} << 20;
 
-/// Controls, escape sequences, and characters that are invisible or reorder text, as \u{…}; the
-/// rest as it is.
-[[nodiscard]] std::string visible(std::string_view text);
-/// The same in one line of ours.
-[[nodiscard]] std::string visible_line(std::string_view text, std::size_t most = 200);
-/// A path in one, in quotes.
+/// A path in one line of ours, in quotes.
 [[nodiscard]] std::string shown_path(const std::string& path);
 
 /// What a program has written, if anything, below the line that says so.

@@ -14,6 +14,7 @@
 #include "base/json_read.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "base/visible_text.hpp"
 #include "fuzz.hpp"
 #include "mcp/message.hpp"
 #include "mcp/rendering.hpp"
@@ -72,11 +73,11 @@ void show(const std::string& text) {
   const auto is_control = [](char each) {
     return (static_cast<unsigned char>(each) < ' ' && each != '\n' && each != '\t') || each == 0x7F;
   };
-  const std::string shown = mcp::visible(text);
+  const std::string shown = visible_text(text);
   must(is_utf8(shown) && std::ranges::none_of(shown, is_control));
-  must(mcp::visible(shown) == shown);
+  must(visible_text(shown) == shown);
   constexpr std::size_t kMost = 20;
-  const std::string line = mcp::visible_line(text, kMost);
+  const std::string line = visible_line(text, kMost);
   must(is_utf8(line) && !line.contains('\n') && std::ranges::none_of(line, is_control));
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/text.hpp"
+#include "base/visible_text.hpp"
 #include "mcp/rendering.hpp"
 
 namespace sbx::mcp {
@@ -24,11 +25,12 @@ std::string text_of_record(const Json& record, std::size_t max_text = 20'000) {
 }
 
 TEST(McpRendering, ShowsWhatIsInvisibleOrReordersTextAsNumbers) {
-  EXPECT_EQ(visible("a\x1b[2J\x7f\tb\n"), "a\\u{1B}[2J\\u{7F}\tb\n");
-  EXPECT_EQ(visible("\u202e\u200b\ufeff\U000e0041\u0085"),
+  EXPECT_EQ(visible_text("a\x1b[2J\x7f\tb\n"), "a\\u{1B}[2J\\u{7F}\tb\n");
+  EXPECT_EQ(visible_text("\u202e\u200b\ufeff\U000e0041\u0085"),
             "\\u{202E}\\u{200B}\\u{FEFF}\\u{E0041}\\u{85}");
-  EXPECT_EQ(visible("\u200d\u200c é 漢"), "\u200d\u200c é 漢");  // scripts and emoji need joiners
-  EXPECT_EQ(visible(std::string("\0\xff", 2)), "\\u{0}\ufffd");
+  EXPECT_EQ(visible_text("\u200d\u200c é 漢"),
+            "\u200d\u200c é 漢");  // scripts and emoji need joiners
+  EXPECT_EQ(visible_text(std::string("\0\xff", 2)), "\\u{0}\ufffd");
 }
 
 TEST(McpRendering, PutsForeignWordsIntoOneLineOfItsOwn) {

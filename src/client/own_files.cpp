@@ -1,4 +1,4 @@
-#include "mcp/own_files.hpp"
+#include "client/own_files.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "plan/files/pattern.hpp"
 #include "plan/files/protected.hpp"
 
-namespace sbx::mcp {
+namespace sbx::client {
 namespace {
 
 enum class Kept : std::uint8_t { counts, is_not_enough };
@@ -94,4 +94,4 @@ Status check_own_files(const OwnFiles& own) {
   return {};
 }
 
-}  // namespace sbx::mcp
+}  // namespace sbx::client

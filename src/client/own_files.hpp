@@ -8,7 +8,7 @@
 #include "plan/plan.hpp"
 #include "policy/policy.hpp"
 
-namespace sbx::mcp {
+namespace sbx::client {
 
 /// Files by which the operator says what a model may do, and how it is started.
 struct OwnFiles {
@@ -24,4 +24,4 @@ struct OwnFiles {
 /// Errors: policy "own-file-writable".
 [[nodiscard]] Status check_own_files(const OwnFiles& own);
 
-}  // namespace sbx::mcp
+}  // namespace sbx::client
