@@ -87,7 +87,9 @@ Status check_own_files(const OwnFiles& own) {
       SBX_TRY(check_own_file(reaches, host, each, Kept::is_not_enough));
   if (!own.log.empty())
     SBX_TRY(check_own_file(reaches, host, place_of_log(host, own.log), Kept::is_not_enough));
-  for (const std::string& directory : {host.working_directory, host.home})
+  std::vector<std::string> directories{host.working_directory, host.home};
+  for (const Reach& reach : reaches) directories.push_back(reach.root);
+  for (const std::string& directory : directories)
     for (const char* const name : own.registrations)
       if (const std::string file = directory + "/" + name; host.files->canonical(file))
         SBX_TRY(check_own_file(reaches, host, file, Kept::counts));

@@ -17,7 +17,8 @@ struct OwnFiles {
   const host::Host& host;
   std::string applied;  ///< the source of what the model applies to; empty: it may not
   std::string log;      ///< empty: there is none
-  std::span<const char* const> registrations;  ///< names below a project or the home
+  std::span<const char* const>
+      registrations;  ///< names below a project, the home, or what programs write
 };
 
 /// A program that changes its walls, or how its front end is started, has them the next time.

@@ -221,6 +221,12 @@ class Walls(McpTest):
         for log in (self.work / "log", self.tmp / "link/log"):  # neither is there yet
             refused = self.run_sbx("mcp", "--log", log, *live)
             self.assertEqual((refused.status, "own-file-writable" in refused.err), (125, True), refused)
+        other = self.tmp / "other"
+        self.write(".claude.json", "{}", directory=other)
+        refused = self.run_sbx("mcp", "--write", other)
+        self.assertEqual((refused.status, "own-file-writable" in refused.err), (125, True), refused)
+        (other / ".claude.json").unlink()
+        self.assertEqual(self.run_sbx("mcp", "--write", other).status, 0)
         self.write(".claude.json", "{}")
         for options in (("-p", policy, *live), ("--log", self.work / "log", *live), live):
             refused = self.run_sbx("mcp", *options, env={"HOME": str(self.home)})
