@@ -61,8 +61,7 @@ Calls::Calls(EventLoop& loop, Wire& wire, const Options& options, const Facts& f
                write_stderr(words);
                log_.note(words);
              }),
-      jobs_(loop, place_, options, facts, log_, retired_,
-            [this](const JobPointer& job) { ended(job); }) {}
+      jobs_(loop, place_, facts, log_, retired_, [this](const JobPointer& job) { ended(job); }) {}
 
 void Calls::take(Request request) {
   const auto refuses = [&](Code code, std::string why) {

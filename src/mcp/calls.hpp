@@ -74,7 +74,7 @@ class Calls {
   const Facts& facts_;
   Log log_;
   client::Place place_;
-  Retired retired_;
+  client::Retired retired_;
   Jobs jobs_;
   std::map<std::string, Pending> pending_;                        ///< by id
   std::size_t bytes_ = 0;                                         ///< of their lines

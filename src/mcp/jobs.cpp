@@ -9,7 +9,6 @@
 
 #include "base/visible_text.hpp"
 #include "mcp/rendering.hpp"
-#include "run/launch.hpp"
 #include "session/json.hpp"
 
 namespace sbx::mcp {
@@ -18,7 +17,6 @@ namespace {
 using session::member_or;
 using session::part;
 
-constexpr std::size_t kMostEndedJobs = 64;
 constexpr const char* kResults = "~/results";
 
 bool is_gone(const Error& error) {
@@ -39,6 +37,13 @@ std::string note_of(const std::optional<client::Place::Replaced>& replaced) {
   return "new session: variables and files of the old one are gone" +
          (replaced->kept_as.empty() ? "" : ", its changes are kept as " + replaced->kept_as) +
          " · ";
+}
+
+/// Ends the first line.
+std::string tail_of(const Job& job) {
+  if (job.context_id.empty()) return "";
+  return fmt::format(" · context_id {}{}", job.context_id,
+                     job.has_new_context ? " (pass it to keep variables)" : "");
 }
 
 }  // namespace
@@ -71,96 +76,55 @@ std::string sentence_of(const Error& error) {
   return fmt::format("{}: {}", known->words.empty() ? error.message : known->words, known->advice);
 }
 
-Result<JobPointer> Jobs::run_code(const Json& arguments) {
-  const std::string id = member_or(arguments, "context_id", "");
-  client::Context* const context =
-      SBX_TRY(place_.context(id, member_or(arguments, "language", "")));
-  const auto job = std::make_shared<Job>();
-  job->context = context;
-  job->tail = fmt::format(" · context_id {}{}", context->id,
-                          id.empty() ? " (pass it to keep variables)" : "");
-  protocol::EvalRequest request{.id = {run::make_run_id()},
-                                .language = {context->language},
-                                .context = {context->name},
-                                .code = member_or(arguments, "code", ""),
-                                .overrides = overrides_of(arguments)};
-  const bool has_variables = !id.empty() || options_.shares_contexts;
-  if (!has_variables || !member_or(arguments, "restart", false)) {
-    start_cell(job, std::move(request));
-    return job;
-  }
-  auto client = place_.connect();
-  if (!client) {
-    finish(job, fail(client.error()));
-    return job;
-  }
-  job->restart = std::make_unique<client::Task<protocol::RestartRequest>>(
-      std::move(*client), protocol::RestartRequest{.context = request.context});
-  // One that does not live has nothing to forget.
-  const Status asked = job->restart->attach(
-      loop_, {.ended = [this, job, request](const auto& /*done*/) { start_cell(job, request); }});
-  if (!asked) finish(job, fail(asked.error()));
-  return job;
-}
+Jobs::Jobs(EventLoop& loop, client::Place& place, const Facts& facts, Log& log,
+           client::Retired& retired, Ended ended)
+    : loop_(loop),
+      place_(place),
+      facts_(facts),
+      log_(log),
+      retired_(retired),
+      ended_(std::move(ended)),
+      jobs_(loop, place, retired, [this](const client::JobPointer& job, Result<Json> record) {
+        save(std::static_pointer_cast<Job>(job), std::move(record));
+      }) {}
 
-void Jobs::start_cell(const JobPointer& job, protocol::EvalRequest request) {
-  auto client = place_.connect();
-  if (!client) return finish(job, fail(client.error()));
-  begin_work(job, std::make_unique<client::CellWork>(std::move(*client), std::move(request)));
+Result<JobPointer> Jobs::run_code(const Json& arguments) {
+  const auto job = std::make_shared<Job>();
+  client::CellOrder order{.context_id = member_or(arguments, "context_id", ""),
+                          .language = member_or(arguments, "language", ""),
+                          .code = member_or(arguments, "code", ""),
+                          .restarts = member_or(arguments, "restart", false),
+                          .overrides = overrides_of(arguments)};
+  job->has_new_context = order.context_id.empty();
+  SBX_TRY(jobs_.run_cell(job, std::move(order)));
+  return job;
 }
 
 JobPointer Jobs::run_command(const Json& arguments) {
   auto job = std::make_shared<Job>();
-  protocol::CallRequest request{.id = {run::make_run_id()},
-                                .overrides = overrides_of(arguments),
-                                .silent = true,
-                                .record = true};
+  protocol::CallRequest request{.overrides = overrides_of(arguments)};
   request.program.after_dashes = true;
   request.program.operands = {facts_.shell, "-c", member_or(arguments, "command", "")};
   request.program.directory = member_or(arguments, "cwd", "");
-  auto client = place_.connect();
-  if (client)
-    begin_work(job, std::make_unique<client::CommandWork>(std::move(*client), std::move(request)));
-  else
-    finish(job, fail(client.error()));
+  jobs_.run_command(job, std::move(request));
   return job;
 }
 
-template <class Kind>
-void Jobs::begin_work(const JobPointer& job, std::unique_ptr<Kind> work) {
-  const Status begun =
-      work->attach(loop_, [this, job](Result<Json> record) { finish(job, std::move(record)); });
-  if (!begun) return finish(job, fail(begun.error()));
-  job->work = std::move(work);
-  if (job->is_cancelled) job->work->cancel();
-}
-
 JobPointer Jobs::find(const std::string& id) const {
-  const auto found = jobs_.find(id);
-  return found == jobs_.end() ? nullptr : found->second;
+  return std::static_pointer_cast<Job>(jobs_.find(id));
 }
 
 Json Jobs::running(const JobPointer& job) {
-  if (job->id.empty()) {
-    job->id = client::make_id('j');
-    jobs_[job->id] = job;
-  }
-  const std::string line = fmt::format("running · job_id {} · {} s so far: call wait{}", job->id,
-                                       seconds_since(job->began), job->tail);
+  const std::string line =
+      fmt::format("running · job_id {} · {} s so far: call wait{}", jobs_.announce(job),
+                  seconds_since(job->began), tail_of(*job));
   const client::Work* const work = job->work.get();
   return result_of_running(line, work == nullptr ? "" : work->out.text(),
                            work == nullptr ? "" : work->err.text(), facts_.max_text);
 }
 
-void Jobs::end(Job& job) {
-  job.is_cancelled = true;
-  if (job.work) job.work->cancel();
-}
-
-/// A hook of the work calls this, so that the work goes later.
-void Jobs::finish(const JobPointer& job, Result<Json> record) {
-  if (job->work) retired_.emplace_back(std::move(job->work));
-  if (job->context != nullptr) place_.release(*std::exchange(job->context, nullptr));
+/// What its answer will not have.
+void Jobs::save(const JobPointer& job, Result<Json> record) {
   auto files =
       record ? files_of_record(*record, facts_.max_text) : std::vector<client::SavedFile>{};
   if (files.empty() || !place_.has_session()) return conclude(job, record, "");
@@ -180,12 +144,8 @@ void Jobs::conclude(const JobPointer& job, const Result<Json>& record,
   if (job->saving) retired_.emplace_back(std::move(job->saving));
   job->result = result_of(*job, record, saved_as);
   ended_(job);
-  if (job->id.empty()) return;
-  log_.write("end of " + job->id, nullptr, *job->result);
-  kept_.push_back(job->id);
-  if (kept_.size() <= kMostEndedJobs) return;
-  jobs_.erase(kept_.front());
-  kept_.pop_front();
+  if (!job->id.empty()) log_.write("end of " + job->id, nullptr, *job->result);
+  jobs_.note_end(*job);
 }
 
 Json Jobs::result_of(const Job& job, const Result<Json>& record, const std::string& saved_as) {
@@ -200,7 +160,8 @@ Json Jobs::result_of(const Job& job, const Result<Json>& record, const std::stri
     return result_of_mistake("nothing ran: " + visible_line(member_or(outcome, "detail", "")) +
                              ": change the call, or ask the user");
   return result_of_record(
-      *record, {.note = note, .tail = job.tail, .saved_as = saved_as, .max_text = facts_.max_text});
+      *record,
+      {.note = note, .tail = tail_of(job), .saved_as = saved_as, .max_text = facts_.max_text});
 }
 
 }  // namespace sbx::mcp
