@@ -80,7 +80,15 @@ void Place::answer_waiting(bool is_there) {
   for (const Ready& each : std::exchange(waiting_, {})) each(is_there);
 }
 
+/// Somebody else may have started it.
+Status Place::check_joined() const {
+  if (rules_.session.empty() || !rules_.accepts) return {};
+  auto client = SBX_TRY(connect());
+  return rules_.accepts(SBX_TRY(client.ask_soon(protocol::InfoRequest{})));
+}
+
 Status Place::hold() {
+  SBX_TRY(check_joined());
   UniqueFd life = SBX_TRY(session::connect_to(host_, name_));
   SBX_TRY(
       loop_.watch(life.get(), EPOLLIN | EPOLLRDHUP, [this](std::uint32_t) { session_ended(); }));

@@ -45,6 +45,8 @@ class Place {
     bool shares_contexts = false;  ///< cells that name none share one of their language
     bool keeps_changes = false;    ///< at the end, as a set
     std::uint64_t most_contexts = 0;
+    /// Why a session of that name is not what the front end tells its users, if so.
+    std::function<Status(const protocol::SessionFacts& facts)> accepts{};
   };
   /// A session that has taken the place of one that ended.
   struct Replaced {
@@ -90,6 +92,7 @@ class Place {
   void try_to_join();
   void answer_waiting(bool is_there);
   [[nodiscard]] Status hold();
+  [[nodiscard]] Status check_joined() const;
   void session_ended();
   void keep();
   [[nodiscard]] Result<Context*> fresh(const std::string& language);

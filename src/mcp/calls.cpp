@@ -55,7 +55,8 @@ Calls::Calls(EventLoop& loop, Wire& wire, const Options& options, const Facts& f
               .prefix = "mcp",
               .shares_contexts = options.shares_contexts,
               .keeps_changes = facts.is_copy,
-              .most_contexts = facts.policy.session.contexts.value},
+              .most_contexts = facts.policy.session.contexts.value,
+              .accepts = [&facts](const auto& joined) { return check_same(facts, joined); }},
              starter,
              [this](const std::string& words) {
                write_stderr(words);

@@ -12,6 +12,7 @@
 #include "client/own_files.hpp"
 #include "plan/program/languages.hpp"
 #include "plan/program/lookup.hpp"
+#include "policy/write.hpp"
 
 namespace sbx::mcp {
 namespace {
@@ -109,6 +110,30 @@ Result<Facts> facts_of(const Options& options) {
                                    .log = options.log,
                                    .registrations = kRegistrations}));
   return facts;
+}
+
+Status check_same(const Facts& facts, const protocol::SessionFacts& joined) {
+  const auto refuse = [&](const char* code, const std::string& what, const std::string& cure) {
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = code,
+                      .message = "the session \"" + printable(joined.name) + "\" " + what,
+                      .hint = cure + ", or first: sbx session stop " + printable(joined.name)});
+  };
+  policy::Policy policy = facts.policy;
+  const auto is_its = [&] {
+    return sha256_hex(policy::write_for_hash(policy)) == joined.policy.sha256;
+  };
+  bool is_same = is_its();
+  // This server sets it, and it means nothing where programs change no directory of the host.
+  policy.session.put_aside.value = !policy.session.put_aside.value;
+  is_same = is_same || (!facts.is_live && is_its());
+  if (!is_same)
+    return refuse("other-policy", "has another policy than sbx mcp was given",
+                  "give sbx mcp the policy and the options with which it was started");
+  if (joined.directory != facts.directory)
+    return refuse("other-directory", "runs in '" + printable(joined.directory) + "'",
+                  "start sbx mcp there");
+  return {};
 }
 
 std::string instructions_of(const Facts& facts) {

@@ -10,6 +10,7 @@
 #include "host/host.hpp"
 #include "plan/plan.hpp"
 #include "policy/policy.hpp"
+#include "protocol/answers.hpp"
 #include "run/launch.hpp"
 
 namespace sbx::mcp {
@@ -46,6 +47,10 @@ struct Facts {
 };
 /// Errors: those of the policy and of the plan.
 [[nodiscard]] Result<Facts> facts_of(const Options& options);
+
+/// A session that somebody else has started is under the same rules: what the tools say of it is
+/// true, and the operator's own files lie as safe. Errors: usage "other-policy", "other-directory".
+[[nodiscard]] Status check_same(const Facts& facts, const protocol::SessionFacts& joined);
 
 /// For the model, when it connects; the first sentences count most.
 [[nodiscard]] std::string instructions_of(const Facts& facts);

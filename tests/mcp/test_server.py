@@ -146,6 +146,21 @@ class Code(McpTest):
         self.assertEqual(self.sessions(), ["shared"])
         self.stop_session("shared")
 
+    def test_a_session_that_lives_is_used_only_where_it_is_what_the_server_says(self):
+        self.start_session("-p", "agent", name="same")
+        self.assertIn("ok · ", self.client("--session", "same").text("run_command", command="true"))
+        for name, options, why in (("wider", ("-p", "agent", "--allow-host", "example.org:443"), "has another policy than sbx mcp was given"),
+                                   ("live", ("-p", "agent", "--workspace", f"{self.work}:read-write"), "has another policy than sbx mcp was given")):
+            self.start_session(*options, name=name)
+            client = self.client("--session", name)
+            self.assertEqual(client.refused("run_command", command="true"), "the sandbox can't start: ask the user to run sbx doctor")
+            self.assertIn(f'the session "{name}" {why}', client.said())
+        twin = self.client("--session", "wider", "--allow-host", "example.org:443")
+        self.assertIn("ok · ", twin.text("run_command", command="true"))
+        elsewhere = self.client("--session", "same", cwd=self.home)
+        self.assertIn("can't start", elsewhere.refused("run_command", command="true"))
+        self.assertRegex(elsewhere.said(), "has another policy|runs in")
+
     def test_cells_without_a_context_id_share_one_where_the_operator_says_so(self):
         client = self.client("--shared-context")
         client.text("run_code", code="x = 5")
