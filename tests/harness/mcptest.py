@@ -14,6 +14,7 @@ LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
 BELOW = "--- from the program ---"
+SDK = "@modelcontextprotocol/sdk@1.32.2"  # of npm
 
 
 class Client:

@@ -2,7 +2,6 @@
 """What a hostile model, a hostile program and hostile lines get of `sbx mcp`: for each row the first line that is expected."""
 
 import json
-import os
 
 import sbxtest
 from mcptest import BELOW, MODERN, META, McpTest, context_of, first_line, job_of, own, text_of
@@ -16,8 +15,12 @@ TRICKS = {
     "nul": "a\0b",
     "newline": "a\nb",
     "link": "link-out",
+    "inside": "link-made-inside",
     "long": LONG,
     "policy": POLICY,
+    "json": '{"network": {"mode": "host"}, "filesystem": {"write": ["/"]}}',
+    "foreign": "c-aaaaaaaa",
+    "job": "j-aaaaaaaa",
     "escapes": "\x1b[2J\x1b]0;title\x07",
     "tags": "\U000e0041\U000e0042",
     "host": "file:///proc/1/root/etc/passwd",
@@ -34,20 +37,22 @@ NO_JOB = r"^this server has no job of that job_id: "
 # By tool and argument: the first line for each trick, "*" for the others. What is applied comes before what is written.
 EXPECTED = {
     ("apply_changes", "paths"): {"nul": r'^argument "paths" must be a list', "empty": r'^argument "paths" must be a list', "long": r'^argument "paths" must be a list',
-                                 "link": r"^nothing was applied: 'link-out': it was not changed", "*": r"^nothing was applied: '.*': it was not changed"},
+                                 "link": r"^nothing was applied: 'link-out': it was not changed",
+                                 "inside": r"^nothing was applied: 'link-made-inside': it is a symbolic link that may lead out of the directory", "*": r"^nothing was applied: '.*': it was not changed"},
     ("run_code", "code"): {"nul": r"^(error|stopped|nothing ran|exit|ok)", "*": r"^(error \w+, line 1|ok) · "},
     ("run_code", "context_id"): {"empty": r"^ok · ", "*": NO_CONTEXT},
     ("run_code", "language"): {"*": r'^argument "language" must be one of '},
     ("run_command", "command"): {"nul": NUL, "long": r"^(exit \d+ · |nothing ran: )", "empty": r"^ok · ", "*": RAN},
     ("run_command", "cwd"): {"nul": NUL, "empty": r"^ok · ", "long": LONGER, "*": r"^nothing ran: "},
     ("wait", "job_id"): {"*": NO_JOB},
-    ("read_file", "path"): {"nul": NUL, "empty": r"^the path is empty", "link": r"^(ok · |')", "long": LONGER, "*": NOT_THERE},
+    ("read_file", "path"): {"nul": NUL, "empty": r"^the path is empty", "link": r"^(ok · |')",
+                            "inside": NOT_THERE, "long": LONGER, "*": NOT_THERE},
     ("write_file", "path"): {"nul": NUL, "empty": r"^the path is empty", "up": r"^'.*' can't be written: ", "absolute": r"^'.*' can't be written: ",
                              "long": LONGER, "host": r"^(ok · |'.*' can't be written: )", "*": r"^(ok · '|'.*' can't be written: )"},
     ("write_file", "content"): {"*": r"^ok · 'made' · \d+ bytes$"},
     ("write_file", "encoding"): {"*": r'^argument "encoding" must be utf-8 or base64'},
     ("changes", "path"): {"nul": NUL, "long": LONGER, "empty": r"^ok · \d+ names are changed in the working directory$",
-                          "up": NO_CHANGE, "absolute": NO_CHANGE, "link": NO_CHANGE, "*": r"^ok · \d+ names? (is|are) changed in '.*'$"},
+                          "inside": r"^ok · 1 name is changed in 'link-made-inside'$", "up": NO_CHANGE, "absolute": NO_CHANGE, "link": NO_CHANGE, "*": r"^ok · \d+ names? (is|are) changed in '.*'$"},
     ("get_policy", "policy"): {"*": r'^unknown argument "policy": the arguments of get_policy are none$'},
 }
 OTHERS = {"run_code": {"code": "1"}, "run_command": {"command": "true"}, "write_file": {"path": "made", "content": "x"}}
@@ -58,7 +63,7 @@ class Model(McpTest):
         (self.work / "link-out").symlink_to("/etc/passwd")
         secret = self.write("secret", "TOP-SECRET\n", directory=self.tmp)
         client = self.client("--allow-apply")
-        client.text("run_command", command="touch changed")
+        client.text("run_command", command="touch changed; ln -s /etc/shadow link-made-inside")
         rows = 0
         for (tool, argument), lines in EXPECTED.items():
             for trick, value in TRICKS.items():
@@ -103,6 +108,15 @@ class Model(McpTest):
         self.assertNotEqual(first, second)
         self.assertIn("error NameError", first_line(client.text("run_code", code="mine", context_id=second)))
         self.assertIn("'FIRST'", client.text("run_code", code="mine", context_id=first))
+        job = job_of(client.text("run_code", code="while True: pass", context_id=first, wait_s=0))
+        told = "".join(client.text(tool, **arguments) for tool, arguments in
+                       (("get_policy", {}), ("run_code", {"code": "globals(), dir()", "context_id": second}), ("run_command", {"command": "ps -ef; ls -aR ~ /tmp"}),
+                        ("read_file", {"path": "/tmp"}), ("changes", {}), ("run_code", {"code": "1"})))
+        for word in (first, job, "FIRST"):
+            self.assertNotIn(word, told)
+        for guess in (first, second, job[:-1] + ("a" if job[-1] != "a" else "b"), job.upper(), job + " "):
+            self.assertIn("this server has no job of that job_id", client.refused("wait", job_id=guess, kill=True))
+        self.assertTrue(client.text("wait", job_id=job, wait_s=0).startswith("running · "))
 
     def test_many_jobs_are_refused_in_a_sentence(self):
         client = self.client("--set", "session.calls=4")
@@ -135,14 +149,37 @@ class Lines(McpTest):
     def test_a_line_that_is_too_long_is_skipped_and_memory_stays_flat(self):
         client = self.client()
         client.result(client.ask("tools/list"))
-        for _ in range(256 if os.environ.get("SBX_SLOW") else 68):
+        for _ in range(68):
             client.process.stdin.write(b"x" * (1 << 20))
         client.send("")
         self.assertEqual(client.receive()["error"]["code"], -32700)
         self.assertIn("tools", client.result(client.ask("tools/list")))
+        self.assertLess(self.kilobytes(client, "VmRSS"), 64 << 10)
+
+    def kilobytes(self, client, what):
         with open(f"/proc/{client.process.pid}/status") as status:
-            kilobytes = int(next(line for line in status if line.startswith("VmRSS:")).split()[1])
-        self.assertLess(kilobytes, 64 << 10)
+            return int(next(line for line in status if line.startswith(what + ":")).split()[1])
+
+    def test_slow_a_gibibyte_of_hostile_lines_leaves_memory_flat(self):
+        """Several times all of them: the memory of the first round is enough for the others."""
+        client = self.client()
+        client.result(client.ask("tools/list"))
+        megabyte = 1 << 20
+        call = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_code","arguments":{"code":%s}}}'
+        hostile = [b"x" * (70 * megabyte), b"[" * (40 * megabyte), b'{"a":' * megabyte, b"[" + b"0," * (20 * megabyte) + b"0]", b'{"\xff":1}' * megabyte,
+                   b'"' + b"\\u0041" * (8 * megabyte) + b'"', b'{"jsonrpc":"2.0","id":"' + b"i" * (30 * megabyte) + b'","method":"none"}',
+                   (call % (1, 0)).encode().ljust(10 * megabyte), *[b"{}"] * 10000, *[(call % (n, "{}")).encode() for n in range(10000)]]
+        sent, peaks = 0, []
+        while sent < 1 << 30:
+            for line in hostile:
+                client.send(line)
+                self.assertIsNotNone(client.receive())
+                sent += len(line) + 1
+            peaks.append(self.kilobytes(client, "VmHWM"))
+        self.assertIn("tools", client.result(client.ask("tools/list")))
+        self.assertLess(self.kilobytes(client, "VmRSS"), 64 << 10)
+        self.assertLess(peaks[-1], peaks[0] + (8 << 10), peaks)
+        self.assertEqual(self.sessions(), [])
 
     def test_too_many_requests_under_way_are_refused(self):
         client = self.client("--set", "session.calls=200")

@@ -3,18 +3,15 @@
 without it."""
 
 import json
-import os
-import pathlib
 import shutil
 import subprocess
-import unittest
 
 import sbxtest
 from harness import HANG
-from mcptest import McpTest
+from mcptest import SDK, McpTest
+from npm import installed
 from sbxtest import SBX
 
-VERSION = "1.32.2"
 CLIENT = """
 import {Client} from '@modelcontextprotocol/sdk/client/index.js'
 import {StdioClientTransport} from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -52,25 +49,10 @@ console.log(JSON.stringify(said))
 """
 
 
-def sdk():
-    """The directory with the package, which is installed once."""
-    place = pathlib.Path(os.environ.get("SBX_BUILD", "/nowhere")) / "mcp-sdk"
-    package = place / "node_modules/@modelcontextprotocol/sdk/package.json"
-    npm = shutil.which("npm")
-    if not package.exists():
-        if npm is None or shutil.which("node") is None or not os.access(place.parent, os.W_OK):
-            raise unittest.SkipTest("npm and node are not there, or this user may not install into the build directory")
-        done = subprocess.run([npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", place, f"@modelcontextprotocol/sdk@{VERSION}"],
-                              capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise unittest.SkipTest(f"npm can't install the SDK: {done.stderr.strip()[-200:]}")
-    return place
-
-
 class Sdk(McpTest):
     def test_the_official_client_calls_cancels_waits_and_ends(self):
         modules = self.tmp / "node_modules"
-        modules.symlink_to(sdk() / "node_modules")
+        modules.symlink_to(installed("mcp-sdk", SDK) / "node_modules")
         script = self.write("client.mjs", CLIENT, directory=self.tmp)
         client = sbxtest.start([shutil.which("node"), "--preserve-symlinks-main", script, SBX, self.work, self.home], env=self.environment(), cwd=self.tmp, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
