@@ -79,18 +79,18 @@ std::string place_of_log(const host::Host& host, const std::string& log) {
 
 }  // namespace
 
-Status check_own_files(const OwnFiles& own) {
-  const host::Host& host = own.host;
-  const std::vector<Reach> reaches = reaches_of(own.plan, own.applied);
-  for (const auto* list : {&own.policy.files, &own.policy.ways})
+Status check_own_files(const plan::Plan& plan, const policy::Policy& policy, const host::Host& host,
+                       const std::string& applied, const Operator& chosen) {
+  const std::vector<Reach> reaches = reaches_of(plan, applied);
+  for (const auto* list : {&policy.files, &policy.ways})
     for (const std::string& each : *list)
       SBX_TRY(check_own_file(reaches, host, each, Kept::is_not_enough));
-  if (!own.log.empty())
-    SBX_TRY(check_own_file(reaches, host, place_of_log(host, own.log), Kept::is_not_enough));
+  if (!chosen.log.empty())
+    SBX_TRY(check_own_file(reaches, host, place_of_log(host, chosen.log), Kept::is_not_enough));
   std::vector<std::string> directories{host.working_directory, host.home};
   for (const Reach& reach : reaches) directories.push_back(reach.root);
   for (const std::string& directory : directories)
-    for (const char* const name : own.registrations)
+    for (const char* const name : chosen.registrations)
       if (const std::string file = directory + "/" + name; host.files->canonical(file))
         SBX_TRY(check_own_file(reaches, host, file, Kept::counts));
   return {};

@@ -50,18 +50,19 @@ Calls::Calls(EventLoop& loop, Wire& wire, const Options& options, const Facts& f
       wire_(wire),
       facts_(facts),
       log_(std::move(log)),
-      place_(loop, facts.host,
-             {.session = options.session,
-              .prefix = "mcp",
-              .shares_contexts = options.shares_contexts,
-              .keeps_changes = facts.is_copy,
-              .most_contexts = facts.policy.session.contexts.value,
-              .accepts = [&facts](const auto& joined) { return check_same(facts, joined); }},
-             starter,
-             [this](const std::string& words) {
-               write_stderr(words);
-               log_.note(words);
-             }),
+      place_(
+          loop, facts.host,
+          {.session = options.session,
+           .prefix = "mcp",
+           .shares_contexts = options.shares_contexts,
+           .keeps_changes = facts.is_copy,
+           .most_contexts = facts.policy.session.contexts.value,
+           .accepts = [&facts](const auto& joined) { return client::check_same(facts, joined); }},
+          starter,
+          [this](const std::string& words) {
+            write_stderr(words);
+            log_.note(words);
+          }),
       jobs_(loop, place_, facts, log_, retired_, [this](const JobPointer& job) { ended(job); }) {}
 
 void Calls::take(Request request) {

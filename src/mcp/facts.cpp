@@ -9,29 +9,11 @@
 #include <sbx/units.hpp>
 
 #include "base/text.hpp"
-#include "client/own_files.hpp"
-#include "plan/program/languages.hpp"
-#include "plan/program/lookup.hpp"
-#include "policy/write.hpp"
 
 namespace sbx::mcp {
 namespace {
 
 using policy::WorkspaceMode;
-
-std::vector<std::string> languages_found(const host::Host& host) {
-  const plan::Lookup lookup(*host.files, "", host.path);
-  std::vector<std::string> found;
-  for (const char* const name : {"python", "javascript", "r", "bash"}) {
-    const plan::Language* const language = plan::language(name);
-    const auto is_there = [&](std::string_view command) {
-      return lookup.find(command).has_value();
-    };
-    if (language != nullptr && std::ranges::any_of(language->commands, is_there))
-      found.emplace_back(name);
-  }
-  return found;
-}
 
 const char* workspace_words(const Facts& facts) {
   if (facts.is_empty)
@@ -71,69 +53,15 @@ constexpr const char* kRegistrations[] = {".mcp.json",        ".claude",
 }  // namespace
 
 Result<Facts> facts_of(const Options& options) {
-  run::Request request = options.start;
-  request.program.hold = true;
-  run::Answer planned = run::plan_only(request);
-  if (!planned.errors.empty()) return fail(std::move(planned.errors.front()));
-  Facts facts{.host = SBX_TRY(host::probe_caller()),
-              .policy = std::move(*planned.policy),
-              .max_text = options.max_text};
-  const plan::Plan& plan = *planned.plan;
-  facts.languages = languages_found(facts.host);
-  const plan::Lookup lookup(*facts.host.files, "", facts.host.path);
-  facts.shell = lookup.find("bash") ? "bash" : "sh";
-  facts.directory = plan.working_directory;
-  for (const plan::Access& each : plan.access)
-    if (each.is_directory ? each.rights.make : each.rights.write && !each.origin.file.empty())
-      facts.writable.push_back(each.path);
-    else if (!each.lists_only && !each.origin.file.empty())
-      facts.readable.push_back(each.path);
-  for (const Degraded& each : plan.degraded) facts.weaker.push_back(each.what());
-  facts.reaches_network = !plan.network.own_namespace || plan.network.allow_list;
-  facts.is_live = !plan.live.empty();
-  const auto shown = std::ranges::find_if(plan.mounts, [&](const plan::Mount& each) {
-    return each.host_source() != nullptr && each.target == plan.working_directory;
-  });
-  facts.is_empty = shown == plan.mounts.end();
-  facts.is_copy = !facts.is_empty && shown->layered() != nullptr && shown->rights.write;
-  facts.is_structured = options.is_structured;
-  facts.allows_apply = options.allows_apply;
-  if (facts.allows_apply && !facts.is_copy)
+  client::Facts planned = SBX_TRY(client::facts_of(
+      options.start,
+      {.applies = options.allows_apply, .log = options.log, .registrations = kRegistrations}));
+  if (options.allows_apply && !planned.is_copy)
     return fail(Error{.kind = ErrorKind::usage,
                       .code = "no-changes-kept",
                       .message = "--allow-apply needs a copy-on-write workspace",
                       .hint = "--workspace .:overlay"});
-  SBX_TRY(client::check_own_files({.plan = plan,
-                                   .policy = facts.policy,
-                                   .host = facts.host,
-                                   .applied = facts.allows_apply ? shown->source() : "",
-                                   .log = options.log,
-                                   .registrations = kRegistrations}));
-  return facts;
-}
-
-Status check_same(const Facts& facts, const protocol::SessionFacts& joined) {
-  const auto refuse = [&](const char* code, const std::string& what, const std::string& cure) {
-    return fail(Error{.kind = ErrorKind::usage,
-                      .code = code,
-                      .message = "the session \"" + printable(joined.name) + "\" " + what,
-                      .hint = cure + ", or first: sbx session stop " + printable(joined.name)});
-  };
-  policy::Policy policy = facts.policy;
-  const auto is_its = [&] {
-    return sha256_hex(policy::write_for_hash(policy)) == joined.policy.sha256;
-  };
-  bool is_same = is_its();
-  // This server sets it, and it means nothing where programs change no directory of the host.
-  policy.session.put_aside.value = !policy.session.put_aside.value;
-  is_same = is_same || (!facts.is_live && is_its());
-  if (!is_same)
-    return refuse("other-policy", "has another policy than sbx mcp was given",
-                  "give sbx mcp the policy and the options with which it was started");
-  if (joined.directory != facts.directory)
-    return refuse("other-directory", "runs in '" + printable(joined.directory) + "'",
-                  "start sbx mcp there");
-  return {};
+  return Facts{std::move(planned), options.allows_apply, options.is_structured, options.max_text};
 }
 
 std::string instructions_of(const Facts& facts) {

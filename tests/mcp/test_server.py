@@ -149,8 +149,8 @@ class Code(McpTest):
     def test_a_session_that_lives_is_used_only_where_it_is_what_the_server_says(self):
         self.start_session("-p", "agent", name="same")
         self.assertIn("ok · ", self.client("--session", "same").text("run_command", command="true"))
-        for name, options, why in (("wider", ("-p", "agent", "--allow-host", "example.org:443"), "has another policy than sbx mcp was given"),
-                                   ("live", ("-p", "agent", "--workspace", f"{self.work}:read-write"), "has another policy than sbx mcp was given")):
+        for name, options, why in (("wider", ("-p", "agent", "--allow-host", "example.org:443"), "has another policy than was asked for"),
+                                   ("live", ("-p", "agent", "--workspace", f"{self.work}:read-write"), "has another policy than was asked for")):
             self.start_session(*options, name=name)
             client = self.client("--session", name)
             self.assertEqual(client.refused("run_command", command="true"), "the sandbox can't start: ask the user to run sbx doctor")
