@@ -1,6 +1,7 @@
 #include "session/contexts.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.hpp"
 #include "session/session_directory.hpp"
@@ -12,12 +13,33 @@ constexpr std::size_t kMostLost = 64;
 
 protocol::ContextState state_of(const Context& context) {
   using protocol::ContextState;
-  if (context.call == 0) return ContextState::lost;
-  if (!context.is_ready) return ContextState::starting;
+  switch (context.life) {
+    case Life::absent:
+    case Life::lost:
+      return ContextState::lost;
+    case Life::starting:
+      return ContextState::starting;
+    case Life::ready:
+    case Life::ending:
+      break;
+  }
   return context.open > 0 ? ContextState::running : ContextState::idle;
 }
 
 }  // namespace
+
+void Context::begin(std::uint64_t its_call, std::int64_t now) {
+  life = Life::starting;
+  call = its_call;
+  since = now;
+}
+
+void Context::end(std::string why) {
+  life = life == Life::ready ? Life::lost : Life::absent;
+  call = 0;
+  open = 0;
+  lost_because = std::move(why);
+}
 
 Result<std::string> Contexts::name_of(const std::string& name, const std::string& language) {
   if (name.empty()) return language;
@@ -58,13 +80,13 @@ void Contexts::forget_old() {
   std::size_t lost = all_.size() - living();
   std::erase_if(all_, [&](const auto& each) {
     const Context& context = each.second;
-    return context.call == 0 && context.pending_cells.empty() && lost > kMostLost && lost-- > 0;
+    return !context.lives() && context.pending_cells.empty() && lost > kMostLost && lost-- > 0;
   });
 }
 
 std::size_t Contexts::living() const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(all_, [](const auto& each) { return each.second.call != 0; }));
+      std::ranges::count_if(all_, [](const auto& each) { return each.second.lives(); }));
 }
 
 bool Contexts::is_busy() const {
@@ -82,7 +104,7 @@ std::vector<protocol::ContextFacts> Contexts::list() const {
                                                  .waiting = context.open > 0 ? context.open - 1 : 0,
                                                  .since = context.since,
                                                  .directory = context.directory});
-    if (context.call != 0) facts.call = context.call;
+    if (context.lives()) facts.call = context.call;
   }
   return list;
 }

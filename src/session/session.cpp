@@ -55,7 +55,8 @@ Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held,
       directory_(std::move(place)),
       id_("s_" + random_hex()),
       started_(::time(nullptr)),
-      held_(std::move(held)) {}
+      held_(std::move(held)),
+      contexts_(*this, held_->policy().session.contexts, directory_.name()) {}
 
 Status Session::begin(UniqueFd owner, std::string keep_as) {
   keep_as_ = std::move(keep_as);

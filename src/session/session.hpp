@@ -17,6 +17,7 @@
 #include "session/bring_out_worker.hpp"
 #include "session/call_worker.hpp"
 #include "session/calls.hpp"
+#include "session/context_requests.hpp"
 #include "session/contexts.hpp"
 #include "session/session_directory.hpp"
 #include "session/worker.hpp"
@@ -25,7 +26,7 @@
 namespace sbx::session {
 
 /// The session's process: holds the sandbox, answers requests, starts calls and ends them.
-class Session {
+class Session : private Interpreters {
  public:
   Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop);
 
@@ -57,28 +58,29 @@ class Session {
   void answer(const protocol::SendRequest& request, UniqueFd connection);
   [[nodiscard]] Call* named_call(std::uint64_t number, int connection);
   [[nodiscard]] Error has_ended(std::uint64_t call) const;
+  /// It takes no more work.
+  [[nodiscard]] static Error ends();
+
+  /// Contexts answer it.
+  template <class Asked>
+  void answer(Asked request, Asker client)
+    requires requires(ContextRequests& contexts) { contexts.answer(Asked(), Asker()); }
+  {
+    contexts_.answer(std::move(request), std::move(client));
+  }
+  template <class Asked>
+  void answer(const Asked& request, UniqueFd connection)
+    requires requires(ContextRequests& contexts) { contexts.answer(Asked(), UniqueFd()); }
+  {
+    contexts_.answer(request, std::move(connection));
+  }
 
   // Contexts: session_cells.cpp
-  void answer(protocol::EvalRequest request, Asker client);
-  void answer(protocol::InspectRequest request, Asker client);
-  void answer(protocol::OpenContextRequest request, Asker client);
-  template <class Asked>
-  void ask_context(Asked request, Asker client);
-  [[nodiscard]] Result<Context*> context_for(const std::string& name, std::string language);
-  Status start_context(Context& context);
-  template <class Asked>
-  void pass_on(Context& context, Asked request, Asker client);
-  void hear_of_context(const Call& call, Note::What what);
-  void context_ended(const Call& call);
-  [[nodiscard]] Context* named_context(const std::string& name, int connection);
-  void tell_context(const Context& context, Note::What what);
-  [[nodiscard]] static bool takes_more(const Call& call);
-  void answer(const protocol::ContextsRequest& request, UniqueFd connection);
-  void answer(const protocol::InterruptRequest& request, UniqueFd connection);
-  void answer(const protocol::RestartRequest& request, UniqueFd connection);
-  void answer(const protocol::CloseContextRequest& request, UniqueFd connection);
-  void end_context(Context& context, UniqueFd connection);
-  void restart_opened(Context& context);
+  [[nodiscard]] Result<Started> start(const Context& context) override;
+  [[nodiscard]] Passed pass_on(std::uint64_t number, const protocol::Request& request,
+                               const Asker& client) override;
+  void tell(std::uint64_t number, Note::What what) override;
+  void handle_again(protocol::Request request, Asker client) override;
 
   // Calls: session_calls.cpp
   /// `own_title`: names code of sbx's own, which the call runs; empty: it runs a program. Takes the
@@ -168,7 +170,7 @@ class Session {
   std::vector<UniqueFd> clients_;  ///< connected, before their request
   std::set<int> following_;        ///< those that will ask for the rest of a log
   Calls calls_;
-  Contexts contexts_;
+  ContextRequests contexts_;
   std::vector<Worker> waiting_;  ///< for a call
   std::vector<Worker> leaving_;  ///< not reaped yet
   EventLoop::TimerId worker_timer_ = EventLoop::kNoTimer;

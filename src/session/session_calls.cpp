@@ -194,7 +194,8 @@ bool Session::on_worker_message(Call& call) {
     return false;
   }
   if (note.what == Note::What::began) call.init = note.value;
-  if (call.is_context) hear_of_context(call, note.what);
+  if (call.is_context) contexts_.on_note(call.number, note.what);
+  if (note.what == Note::What::answered) note_use();
   if (note.what != Note::What::ended) return true;
   call.status = note.value;
   constexpr std::size_t kLargest = std::size_t{1} << 30;
@@ -342,7 +343,7 @@ void Session::ended(Call& call) {
   for (const UniqueFd& each : call.waiters) answer_waiter(call, each.get());
   call.waiters.clear();
   note_use();
-  if (call.is_context) context_ended(call);
+  if (call.is_context) contexts_.on_end(call.number, call.record);
   rest_between_calls();
   settle(call);
   if (stops_) end_when_calls_have();

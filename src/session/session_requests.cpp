@@ -82,10 +82,7 @@ void Session::serve(int fd) {
 void Session::handle(protocol::Request request, Asker client) {
   const bool is_for_the_end = std::holds_alternative<protocol::StopRequest>(request) ||
                               std::holds_alternative<protocol::LogsRequest>(request);
-  if (stops_ && !is_for_the_end)
-    return refuse(
-        client.connection.get(),
-        {.kind = ErrorKind::host, .code = "session-gone", .message = "the session is ending"});
+  if (stops_ && !is_for_the_end) return refuse(client.connection.get(), ends());
   std::visit(
       [&]<class Asked>(Asked& asked) {
         if constexpr (!protocol::Works<Asked>)
@@ -141,6 +138,10 @@ Call* Session::named_call(std::uint64_t number, int connection) {
                            : "the session has no call " + std::to_string(number),
             .hint = "sbx session calls " + directory_.name() + " lists them"});
   return found;
+}
+
+Error Session::ends() {
+  return {.kind = ErrorKind::host, .code = "session-gone", .message = "the session is ending"};
 }
 
 Error Session::has_ended(std::uint64_t call) const {
