@@ -56,12 +56,16 @@ Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held,
       id_("s_" + random_hex()),
       started_(::time(nullptr)),
       held_(std::move(held)),
+      connections_(loop_, {.used = [this] { note_use(); },
+                           .request =
+                               [this](protocol::Request request, Asker client) {
+                                 handle(std::move(request), std::move(client));
+                               }}),
       contexts_(*this, held_->policy().session.contexts, directory_.name()) {}
 
 Status Session::begin(UniqueFd owner, std::string keep_as) {
   keep_as_ = std::move(keep_as);
-  socket_ = SBX_TRY(directory_.listen());
-  spare_ = SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_RDONLY));
+  UniqueFd socket = SBX_TRY(directory_.listen());
   SBX_TRY(held_->attach(
       loop_, {.refused = [this](const auto& denial, auto count,
                                 const auto& process_name) { refused(denial, count, process_name); },
@@ -75,7 +79,7 @@ Status Session::begin(UniqueFd owner, std::string keep_as) {
   signals_ = SBX_TRY(signals::take(kEnd, signals::Ignored::is_taken_too));
   (void)std::signal(SIGHUP, SIG_IGN);  // of the terminal that it was started at
   SBX_TRY(loop_.watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { handle_signals(); }));
-  SBX_TRY(loop_.watch(socket_.get(), EPOLLIN, [this](std::uint32_t) { accept_all(); }));
+  SBX_TRY(connections_.begin(std::move(socket)));
   owner_ = std::move(owner);
   if (owner_.valid())
     SBX_TRY(loop_.watch(owner_.get(), EPOLLIN, [this](std::uint32_t) {
@@ -101,7 +105,7 @@ void Session::run() {
   end_workers();
   drop_notes(held_->state_directory(), id_);
   held_.reset();
-  socket_.reset();
+  connections_.close();
   {
     const SessionDirectory removed = std::move(directory_);
   }
@@ -183,7 +187,7 @@ void Session::answer(const protocol::BringOutRequest& request, Asker client) {
 void Session::bring_out(ChangesTask task, Asker client) {
   const pid_t session = ::getpid();
   auto reader = process::fork([&]() -> int {
-    socket_.reset();
+    connections_.close();
     directory_.forget_lock();
     bring_out_and_answer({.held = *held_,
                           .name = directory_.name(),
@@ -261,7 +265,7 @@ void Session::note_use() {
 void Session::watch_idle() {
   const std::uint64_t idle = in_microseconds(held_->policy().session.idle.value);
   // A client that asks nothing has a question of its own open: `apply`.
-  if (calls_.running() > 0 || contexts_.is_busy() || reader_.valid() || !clients_.empty())
+  if (calls_.running() > 0 || contexts_.is_busy() || reader_.valid() || connections_.has_any())
     note_use();
   const std::uint64_t now = sys::now_microseconds();  // not before the last use
   if (now - last_use_ >= idle) return stop(UniqueFd());
@@ -336,7 +340,7 @@ void Session::end_when_calls_have() {
   if (reader_.valid() || (calls_.living() > 0 && !is_late_)) return;
   // The output of ended calls may still be on its way to those who follow it.
   const bool all_is_told =
-      following_.empty() &&
+      !connections_.has_followers() &&
       std::ranges::all_of(calls_.all(), [](const auto& each) { return each.second->is_drained(); });
   if (!all_is_told && !is_late_) return (void)loop_.after(1ms, [this] { end_when_calls_have(); });
   if (!begins_to_keep()) over_ = true;

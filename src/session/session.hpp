@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "session/bring_out_worker.hpp"
 #include "session/call_worker.hpp"
 #include "session/calls.hpp"
+#include "session/connections.hpp"
 #include "session/context_requests.hpp"
 #include "session/contexts.hpp"
 #include "session/session_directory.hpp"
@@ -38,11 +38,6 @@ class Session : private Interpreters {
   [[nodiscard]] protocol::SessionFacts info() const;
 
  private:
-  void accept_all();
-  [[nodiscard]] bool await_request(UniqueFd client);
-  void drop_oldest();
-  void turn_one_away();
-  void serve(int connection);
   void handle(protocol::Request request, Asker client);
   static void refuse(int connection, const Error& error);
   void answer(protocol::CallRequest request, Asker client);
@@ -161,14 +156,11 @@ class Session : private Interpreters {
   std::string id_;
   std::int64_t started_;
   std::unique_ptr<run::HeldSandbox> held_;
-  UniqueFd socket_;
   UniqueFd signals_;
   UniqueFd owner_;
   UniqueFd removal_;  ///< tells that its directory may be gone
   UniqueFd image_;
-  UniqueFd spare_;  ///< given up to accept a connection when there are no descriptors left
-  std::vector<UniqueFd> clients_;  ///< connected, before their request
-  std::set<int> following_;        ///< those that will ask for the rest of a log
+  Connections connections_;
   Calls calls_;
   ContextRequests contexts_;
   std::vector<Worker> waiting_;  ///< for a call

@@ -1,82 +1,18 @@
-#include <fcntl.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <iterator>
 #include <utility>
 #include <variant>
 
-#include "base/sys.hpp"
 #include "base/text.hpp"
 #include "policy/write.hpp"
 #include "session/session.hpp"
 #include "session/worker_protocol.hpp"
 
 namespace sbx::session {
-namespace {
-
-bool is_out_of_descriptors(int error) {
-  return error == EMFILE || error == ENFILE;
-}
-
-}  // namespace
-
 void Session::refuse(int connection, const Error& error) {
   (void)protocol::send(connection, error);
-}
-
-void Session::accept_all() {
-  constexpr int kAtOnce = 64;  // a flood of connections leaves time for the rest of the loop
-  constexpr std::size_t kMostSilent = 128;
-  for (int i = 0; i < kAtOnce; ++i) {
-    UniqueFd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!client.valid() && is_out_of_descriptors(errno)) return turn_one_away();
-    if (!client.valid()) return;
-    if (!may_use(client.get())) continue;
-    // sbx asks at once: who has been silent longest wants nothing, or has time to ask again.
-    if (clients_.size() >= kMostSilent) drop_oldest();
-    (void)await_request(std::move(client));
-  }
-}
-
-bool Session::await_request(UniqueFd client) {
-  const int fd = client.get();
-  if (!loop_.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { serve(fd); })) return false;
-  clients_.push_back(std::move(client));
-  return true;
-}
-
-void Session::drop_oldest() {
-  loop_.forget(clients_.front().get());
-  following_.erase(clients_.front().get());
-  clients_.erase(clients_.begin());
-}
-
-/// One that can't be accepted would wake the loop again and again, and its client would wait for
-/// good.
-void Session::turn_one_away() {
-  if (!clients_.empty()) drop_oldest();
-  spare_.reset();
-  const UniqueFd turned_away(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-}
-
-void Session::serve(int fd) {
-  loop_.forget(fd);
-  const auto found = std::ranges::find(clients_, fd, &UniqueFd::get);
-  if (found == clients_.end()) return;
-  UniqueFd connection = std::move(*found);
-  clients_.erase(found);
-  following_.erase(fd);
-  auto packet = protocol::receive(connection.get());
-  // A client of another version learns why, instead of taking the session for gone.
-  if (!packet) return refuse(connection.get(), packet.error());
-  note_use();
-  auto request = protocol::request_from(std::move(packet->body));
-  if (!request) return refuse(connection.get(), request.error());
-  handle(std::move(*request), {.connection = std::move(connection), .fds = std::move(packet->fds)});
 }
 
 void Session::handle(protocol::Request request, Asker client) {
@@ -185,10 +121,9 @@ void Session::answer(const protocol::LogsRequest& request, UniqueFd connection) 
 /// While the call is not over, its follower asks for the rest on the same connection: the session
 /// does not end before it has.
 void Session::answer_follower(const Call& call, Follower client) {
-  const int fd = client.connection.get();
-  const bool is_there = protocol::send(fd, log_of(call, client.out, client.err)).has_value();
-  if (is_there && !call.is_over() && await_request(std::move(client.connection)))
-    following_.insert(fd);
+  const bool is_there =
+      protocol::send(client.connection.get(), log_of(call, client.out, client.err)).has_value();
+  if (is_there && !call.is_over()) (void)connections_.await_follower(std::move(client.connection));
 }
 
 void Session::answer_followers(Call& call) {
