@@ -35,17 +35,13 @@ constexpr auto kKeepsWithin = 60s;
 /// A call that was told to end has this long before another one is chosen.
 constexpr std::uint64_t kDiesWithin = 1'000'000;
 
-std::uint64_t in_microseconds(Milliseconds time) {
-  return static_cast<std::uint64_t>(microseconds(time).count());
-}
-
 /// So many microseconds from now. To the nearest second: cut off, the same moment would be another
 /// second each time.
-std::int64_t seconds_since_epoch(std::uint64_t ahead) {
+std::int64_t seconds_since_epoch(microseconds ahead) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   constexpr std::int64_t kHalf = 500'000;
-  return now.tv_sec + (now.tv_nsec / 1000 + static_cast<std::int64_t>(ahead) + kHalf) / 1'000'000;
+  return now.tv_sec + (now.tv_nsec / 1000 + ahead.count() + kHalf) / 1'000'000;
 }
 
 }  // namespace
@@ -56,7 +52,11 @@ Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held,
       id_("s_" + random_hex()),
       started_(::time(nullptr)),
       held_(std::move(held)),
-      connections_(loop_, {.used = [this] { note_use(); },
+      clocks_(loop_, held_->policy().session.idle.value,
+              {.is_used = [this] { return is_used(); },
+               .idle = [this] { stop(UniqueFd()); },
+               .over = [this] { stop(UniqueFd(), EndCause::lifetime); }}),
+      connections_(loop_, {.used = [this] { clocks_.note_use(); },
                            .request =
                                [this](protocol::Request request, Asker client) {
                                  handle(std::move(request), std::move(client));
@@ -89,11 +89,8 @@ Status Session::begin(UniqueFd owner, std::string keep_as) {
   removal_ = directory_.watch_removal();
   if (removal_.valid())
     SBX_TRY(loop_.watch(removal_.get(), EPOLLIN, [this](std::uint32_t) { look_for_place(); }));
-  ends_at_ = sys::now_microseconds() + in_microseconds(held_->policy().session.lifetime.value);
-  note_use();
   rest_between_calls();
-  watch_idle();
-  watch_lifetime();
+  clocks_.begin(held_->policy().session.lifetime.value);
   directory_.end_start();
   return {};
 }
@@ -132,7 +129,6 @@ protocol::SessionFacts Session::info() const {
       workspace::has_copy(held_->plan()) && !workspace::has_overlay(held_->plan());
   const std::string& source = policy.filesystem.workspace.source.value;
   const policy::Outputs& outputs = policy.filesystem.outputs;
-  const std::uint64_t now = sys::now_microseconds();
   protocol::SessionFacts facts{
       .name = directory_.name(),
       .id = id_,
@@ -150,7 +146,7 @@ protocol::SessionFacts Session::info() const {
       .follows_caller = mode == "\"empty\"" || !source.starts_with('/'),
       .limits = read_fields<protocol::LimitFacts>(record::limits_json(held_->plan()))
                     .value_or(protocol::LimitFacts{}),
-      .expires = seconds_since_epoch(std::max(ends_at_, now) - now),
+      .expires = seconds_since_epoch(clocks_.left()),
       .idle_ms = policy.session.idle.value.count(),
       .outputs = {.max_bytes = outputs.max_bytes.value.count,
                   .max_files = outputs.max_files.value,
@@ -207,7 +203,7 @@ void Session::reader_ended() {
   const bool exited = process::reap(reader_.get());
   reader_.reset();
   if (!exited) held_->continue_calls();  // killed, it woke nobody
-  note_use();
+  clocks_.note_use();
   for (auto& [request, client] : std::exchange(pending_requests_, {}))
     handle(std::move(request), std::move(client));
   if (stops_) end_when_calls_have();
@@ -258,19 +254,9 @@ void Session::rest_between_calls() {
   loop_.cancel(std::exchange(new_names_, EventLoop::kNoTimer));
 }
 
-void Session::note_use() {
-  last_use_ = sys::now_microseconds();
-}
-
-void Session::watch_idle() {
-  const std::uint64_t idle = in_microseconds(held_->policy().session.idle.value);
+bool Session::is_used() const {
   // A client that asks nothing has a question of its own open: `apply`.
-  if (calls_.running() > 0 || contexts_.is_busy() || reader_.valid() || connections_.has_any())
-    note_use();
-  const std::uint64_t now = sys::now_microseconds();  // not before the last use
-  if (now - last_use_ >= idle) return stop(UniqueFd());
-  loop_.after(microseconds(std::min(last_use_ + idle - now + 1000, idle)),
-              [this] { watch_idle(); });
+  return calls_.running() > 0 || contexts_.is_busy() || reader_.valid() || connections_.has_any();
 }
 
 void Session::answer(const protocol::ExtendRequest& request, UniqueFd connection) {
@@ -284,16 +270,8 @@ void Session::answer(const protocol::ExtendRequest& request, UniqueFd connection
                                                 to_text(limits.lifetime.value) + "\" at most",
                                      .origin = limits.lifetime.origin,
                                      .hint = "extend it by less"});
-  ends_at_ = sys::now_microseconds() + request.milliseconds * 1000;
-  watch_lifetime();
+  clocks_.extend(Milliseconds(request.milliseconds));
   (void)protocol::send(connection.get(), info());
-}
-
-void Session::watch_lifetime() {
-  const std::uint64_t now = sys::now_microseconds();
-  if (now >= ends_at_) return stop(UniqueFd(), EndCause::lifetime);
-  loop_.cancel(lifetime_);  // there is one already where the session is extended
-  lifetime_ = loop_.after(microseconds(ends_at_ - now), [this] { watch_lifetime(); });
 }
 
 /// One that no command finds could be ended by none, and its name be taken anew.

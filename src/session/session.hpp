@@ -16,6 +16,7 @@
 #include "session/bring_out_worker.hpp"
 #include "session/call_worker.hpp"
 #include "session/calls.hpp"
+#include "session/clocks.hpp"
 #include "session/connections.hpp"
 #include "session/context_requests.hpp"
 #include "session/contexts.hpp"
@@ -140,9 +141,7 @@ class Session : private Interpreters {
   static void request_kill(Call& call, Budget budget);
   void resume();
   void rest_between_calls();
-  void note_use();
-  void watch_idle();
-  void watch_lifetime();
+  [[nodiscard]] bool is_used() const;
   void answer(const protocol::ExtendRequest& request, UniqueFd connection);
   void stop(UniqueFd connection, EndCause cause = EndCause::stop);
   void end_when_calls_have();
@@ -160,6 +159,7 @@ class Session : private Interpreters {
   UniqueFd owner_;
   UniqueFd removal_;  ///< tells that its directory may be gone
   UniqueFd image_;
+  Clocks clocks_;
   Connections connections_;
   Calls calls_;
   ContextRequests contexts_;
@@ -169,9 +169,6 @@ class Session : private Interpreters {
   std::vector<PendingRequest> pending_requests_;  ///< what came while changes are read
   UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
   std::vector<UniqueFd> stoppers_;  ///< hear of the end
-  std::uint64_t last_use_ = 0;
-  std::uint64_t ends_at_ = 0;
-  EventLoop::TimerId lifetime_ = EventLoop::kNoTimer;
   EventLoop::TimerId new_names_ = EventLoop::kNoTimer;
   bool cpu_is_spent_ = false;
   std::string keep_as_;      ///< empty: nobody wants it, or it has begun

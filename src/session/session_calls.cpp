@@ -195,7 +195,7 @@ bool Session::on_worker_message(Call& call) {
   }
   if (note.what == Note::What::began) call.init = note.value;
   if (call.is_context) contexts_.on_note(call.number, note.what);
-  if (note.what == Note::What::answered) note_use();
+  if (note.what == Note::What::answered) clocks_.note_use();
   if (note.what != Note::What::ended) return true;
   call.status = note.value;
   constexpr std::size_t kLargest = std::size_t{1} << 30;
@@ -342,7 +342,7 @@ void Session::ended(Call& call) {
   end_input(call);
   for (const UniqueFd& each : call.waiters) answer_waiter(call, each.get());
   call.waiters.clear();
-  note_use();
+  clocks_.note_use();
   if (call.is_context) contexts_.on_end(call.number, call.record);
   rest_between_calls();
   settle(call);

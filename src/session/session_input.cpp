@@ -82,7 +82,7 @@ void Session::end_turn(Call& call) {
   const UniqueFd sender = std::move(call.senders.front());
   call.senders.erase(call.senders.begin());
   loop_.forget(sender.get());
-  note_use();
+  clocks_.note_use();
   auto packet = protocol::receive(sender.get());
   const auto written = packet ? read_fields<protocol::InputWritten>(std::move(packet->body))
                               : Result<protocol::InputWritten>(fail(std::move(packet).error()));
