@@ -19,6 +19,7 @@
 #include "record/record.hpp"
 #include "session/bring_out_worker.hpp"
 #include "session/json.hpp"
+#include "session/worker_fork.hpp"
 #include "session/worker_protocol.hpp"
 #include "workspace/copy.hpp"
 
@@ -61,6 +62,12 @@ Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held,
                                [this](protocol::Request request, Asker client) {
                                  handle(std::move(request), std::move(client));
                                }}),
+      workers_(loop_, {.start =
+                           [this](std::uint64_t call) {
+                             return fork_worker(
+                                 {.held = *held_, .name = {directory_.name(), id_, call}}, work);
+                           },
+                       .sweep = [this] { held_->sweep_call_groups(); }}),
       contexts_(*this, held_->policy().session.contexts, directory_.name()) {}
 
 Status Session::begin(UniqueFd owner, std::string keep_as) {
@@ -73,6 +80,7 @@ Status Session::begin(UniqueFd owner, std::string keep_as) {
               .ended =
                   [this] {
                     stops_ = true;
+                    workers_.keep_no_more();
                     end_when_calls_have();
                   }}));
   constexpr std::array kEnd{SIGTERM, SIGINT, SIGQUIT};
@@ -242,6 +250,14 @@ void Session::spend_memory() {
 
 // ---- the end ----
 
+void Session::end_workers() {
+  held_->end();
+  std::vector<Worker> running;
+  for (const auto& [number, call] : calls_.all())
+    if (call->runs()) running.push_back(std::move(call->worker));
+  workers_.end(std::move(running));
+}
+
 void Session::resume() {
   held_->resume();
   if (held_->puts_aside() && new_names_ == EventLoop::kNoTimer)
@@ -296,6 +312,7 @@ void Session::stop(UniqueFd connection, EndCause cause) {
   }
   if (stops_) return end_when_calls_have();
   stops_ = true;
+  workers_.keep_no_more();
   const Note note{Note::What::cancel, static_cast<std::int32_t>(cause)};
   for (const auto& [number, call] : calls_.all())
     if (call->runs())

@@ -22,6 +22,7 @@
 #include "session/contexts.hpp"
 #include "session/session_directory.hpp"
 #include "session/worker.hpp"
+#include "session/worker_pool.hpp"
 #include "session/worker_protocol.hpp"
 
 namespace sbx::session {
@@ -84,8 +85,6 @@ class Session : private Interpreters {
   Status start_call(protocol::CallRequest request, const std::string& own_title, Asker& client);
   void begin_call(protocol::CallRequest request, const std::string& own_title, Asker client);
   [[nodiscard]] Status check_cpu_is_left() const;
-  Status give_to_worker(Call& call, const Assignment& assignment, const std::vector<UniqueFd>& fds,
-                        int image, int client);
   [[nodiscard]] Result<int> image();
   Status log_output(Call& call, std::vector<UniqueFd>& fds, const protocol::CallRequest& request);
   Status watch(Call& call);
@@ -118,17 +117,6 @@ class Session : private Interpreters {
   void refuse_senders(Call& call, const Error& error);
   void end_input(Call& call);
 
-  // Workers: session_workers.cpp
-  /// Forks a process, which does `work`. Errors: host.
-  [[nodiscard]] Result<Worker> fork_worker(WorkerState state, void (*work)(WorkerState));
-  static void reap(const Worker& worker);
-  void keep_waiting(Worker worker);
-  [[nodiscard]] Worker take_waiting();
-  void waiting_ended(pid_t pid);
-  void dismiss(Worker worker);
-  void end_workers();
-  void sweep_groups();
-
   // The workspace, budgets, and the end: session.cpp
   void answer(const protocol::ChangesRequest& request, Asker client);
   void answer(const protocol::SnapshotRequest& request, Asker client);
@@ -139,6 +127,7 @@ class Session : private Interpreters {
   void spent(Budget budget);
   void spend_memory();
   static void request_kill(Call& call, Budget budget);
+  void end_workers();
   void resume();
   void rest_between_calls();
   [[nodiscard]] bool is_used() const;
@@ -162,10 +151,8 @@ class Session : private Interpreters {
   Clocks clocks_;
   Connections connections_;
   Calls calls_;
+  WorkerPool workers_;
   ContextRequests contexts_;
-  std::vector<Worker> waiting_;  ///< for a call
-  std::vector<Worker> leaving_;  ///< not reaped yet
-  EventLoop::TimerId worker_timer_ = EventLoop::kNoTimer;
   std::vector<PendingRequest> pending_requests_;  ///< what came while changes are read
   UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
   std::vector<UniqueFd> stoppers_;  ///< hear of the end

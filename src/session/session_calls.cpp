@@ -117,8 +117,10 @@ Status Session::start_call(protocol::CallRequest request, const std::string& own
   const Assignment assignment{.call = call.number, .request = std::move(request)};
   const auto begin = [&]() -> Status {
     if (call.is_background) SBX_TRY(log_output(call, client.fds, assignment.request));
-    SBX_TRY(give_to_worker(call, assignment, client.fds, own_program,
-                           call.is_background ? -1 : client.connection.get()));
+    call.worker = SBX_TRY(
+        workers_.give(assignment, {.streams = client.fds,
+                                   .client = call.is_background ? -1 : client.connection.get(),
+                                   .image = own_program}));
     return watch(call);
   };
   if (const Status begun = begin(); !begun) {
@@ -133,39 +135,6 @@ Status Session::start_call(protocol::CallRequest request, const std::string& own
   // What lists show is made while the worker works.
   call.command = own_title.empty() ? line_of(assignment.request.program) : own_title;
   return {};
-}
-
-/// To one that waits, else to a new one.
-Status Session::give_to_worker(Call& call, const Assignment& assignment,
-                               const std::vector<UniqueFd>& fds, int image, int client) {
-  std::vector<int> sent;
-  for (const UniqueFd& each : fds) sent.push_back(each.get());
-  Note note{Note::What::call, 0};
-  for (const auto& [bit, fd] :
-       {std::pair(CallDescriptors::kClient, client), std::pair(CallDescriptors::kImage, image)}) {
-    if (fd < 0) continue;
-    note.value |= bit;
-    sent.push_back(fd);
-  }
-  for (;;) {
-    const bool is_new = waiting_.empty();
-    call.worker = is_new
-                      ? SBX_TRY(fork_worker(
-                            {.held = *held_, .name = {directory_.name(), id_, call.number}}, work))
-                      : take_waiting();
-    const int link = call.worker.link.get();
-    if (::send(link, &note, sizeof note, MSG_NOSIGNAL) == sizeof note) {
-      const Status handed = protocol::send(link, assignment, sent);
-      if (handed) return {};
-      if (handed.error().code != "session-gone") {  // the worker waits for it, and may not get it
-        dismiss(std::move(call.worker));
-        return handed;
-      }
-    }
-    // It was killed just now.
-    dismiss(std::move(call.worker));
-    if (is_new) return fail_errno(ErrorKind::host, "cannot-clone", "the call's process was killed");
-  }
 }
 
 Status Session::watch(Call& call) {
@@ -202,7 +171,7 @@ bool Session::on_worker_message(Call& call) {
   if (!message.fds.empty() && (call.is_background || call.is_context))
     call.record = sys::read_all(message.fds.front().get(), kLargest).value_or("");
   // A context's process ends with it, once it has answered.
-  call.is_context ? dismiss(leave(call)) : keep_waiting(leave(call));
+  call.is_context ? workers_.dismiss(leave(call)) : workers_.keep(leave(call));
   ended(call);
   return true;
 }
@@ -329,8 +298,7 @@ void Session::worker_ended(Call& call) {
   while (call.runs() && on_worker_message(call)) {  // its last words may still be unread
   }
   if (!call.runs()) return;
-  reap(leave(call));
-  sweep_groups();
+  workers_.bury(leave(call));
   put_aside();  // the call was killed: nobody has asked
   ended(call);
 }

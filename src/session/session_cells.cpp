@@ -9,6 +9,7 @@
 #include "base/sys.hpp"
 #include "session/context_worker.hpp"
 #include "session/session.hpp"
+#include "session/worker_fork.hpp"
 #include "session/worker_protocol.hpp"
 
 namespace sbx::session {
