@@ -13,6 +13,7 @@
 
 #include "base/unique_fd.hpp"
 #include "protocol/answers.hpp"
+#include "session/call_input.hpp"
 #include "session/log.hpp"
 #include "session/worker.hpp"
 
@@ -50,9 +51,7 @@ struct Call {
   Log err;
   std::vector<UniqueFd> waiters;
   std::vector<Follower> followers;
-  bool had_input = false;         ///< its standard input was left open
-  UniqueFd input;                 ///< a socket; senders write to it. Invalid: it is not open
-  std::vector<UniqueFd> senders;  ///< the first one writes, the others wait for their turn
+  std::unique_ptr<CallInput> input;  ///< null: its standard input was not left open
 
   explicit Call(std::uint64_t log_cap) : out(log_cap), err(log_cap) {}
   [[nodiscard]] bool runs() const { return worker.process.valid(); }

@@ -111,12 +111,6 @@ class Session : private Interpreters {
                                                   std::uint64_t err);
   static void answer_waiter(const Call& call, int connection);
 
-  // What background calls read: session_input.cpp
-  void give_turn(Call& call);
-  void end_turn(Call& call);
-  void refuse_senders(Call& call, const Error& error);
-  void end_input(Call& call);
-
   // The workspace, budgets, and the end: session.cpp
   void answer(const protocol::ChangesRequest& request, Asker client);
   void answer(const protocol::SnapshotRequest& request, Asker client);

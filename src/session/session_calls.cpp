@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <ranges>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "base/message.hpp"
@@ -82,8 +82,10 @@ Status Session::log_output(Call& call, std::vector<UniqueFd>& fds,
   sys::Pipe err = SBX_TRY(sys::make_pipe());
   UniqueFd in;
   if (request.open_stdin) {
-    std::tie(in, call.input) = SBX_TRY(sys::make_stream_pair());
-    call.had_input = true;
+    auto pair = SBX_TRY(sys::make_stream_pair());
+    in = std::move(pair.first);
+    call.input = std::make_unique<CallInput>(loop_, call.number, std::move(pair.second),
+                                             [this] { clocks_.note_use(); });
   } else if (request.reads_stdin && !fds.empty()) {
     in = std::move(fds.front());
   } else {
@@ -307,7 +309,7 @@ void Session::ended(Call& call) {
   call.ended_microseconds = sys::now_microseconds();
   if (!call.status) call.status = exit_status::kCouldNot;
   call.init = -1;
-  end_input(call);
+  if (call.input != nullptr) call.input->close(has_ended(call.number));
   for (const UniqueFd& each : call.waiters) answer_waiter(call, each.get());
   call.waiters.clear();
   clocks_.note_use();

@@ -161,6 +161,18 @@ void Session::answer(const protocol::KillRequest& request, UniqueFd connection) 
   (void)protocol::send(connection.get(), protocol::DoneAnswer{});
 }
 
+void Session::answer(const protocol::SendRequest& request, UniqueFd connection) {
+  Call* const call = named_call(request.call, connection.get());
+  if (call == nullptr) return;
+  if (!call->runs()) return refuse(connection.get(), has_ended(call->number));
+  if (call->input != nullptr) return call->input->add(std::move(connection));
+  refuse(connection.get(),
+         {.kind = ErrorKind::usage,
+          .code = "input-not-open",
+          .message = "the standard input of call " + std::to_string(call->number) + " is not open",
+          .hint = "begin a call with exec -d --stdin open to send it something"});
+}
+
 void Session::answer(const protocol::StatsRequest& /*request*/, UniqueFd connection) {
   const run::HeldSandbox::Use use = held_->use();
   const plan::Plan& plan = held_->plan();
