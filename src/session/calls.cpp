@@ -11,6 +11,10 @@ namespace {
 constexpr std::size_t kMostEnded = 64;  ///< of those in the background, and as many others
 constexpr std::size_t kMostMemory = std::size_t{64} << 20;  ///< of the logs of ended calls
 
+std::size_t log_memory_of(const Call& call) {
+  return call.output == nullptr ? 0 : call.output->memory();
+}
+
 }  // namespace
 
 protocol::CallFacts facts_of(const Call& call) {
@@ -24,14 +28,14 @@ protocol::CallFacts facts_of(const Call& call) {
       .exit_status = call.status,
       .wall_ms = (until - call.began_microseconds) / 1000};
   if (call.runs()) facts.pid = call.worker.pid;
-  if (!call.is_background) return facts;
-  facts.stdout_bytes.emplace(call.out.written());
-  facts.stderr_bytes.emplace(call.err.written());
+  if (call.output == nullptr) return facts;
+  facts.stdout_bytes.emplace(call.output->out_bytes());
+  facts.stderr_bytes.emplace(call.output->err_bytes());
   return facts;
 }
 
-Call& Calls::add(std::uint64_t log_cap) {
-  auto call = std::make_unique<Call>(log_cap);
+Call& Calls::add() {
+  auto call = std::make_unique<Call>();
   call->number = ++last_;
   Call& added = *call;
   all_.emplace(added.number, std::move(call));
@@ -80,7 +84,7 @@ void Calls::forget_old() {
   for (const auto& [number, call] : all_) {
     if (call->runs()) continue;
     ++ended[call->is_background ? 1 : 0];
-    memory += call->out.memory() + call->err.memory();
+    memory += log_memory_of(*call);
   }
   for (auto each = all_.begin(); each != all_.end();) {
     const Call& call = *each->second;
@@ -93,7 +97,7 @@ void Calls::forget_old() {
       continue;
     }
     --alike;
-    memory -= call.out.memory() + call.err.memory();
+    memory -= log_memory_of(call);
     each = all_.erase(each);
   }
 }

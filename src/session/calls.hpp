@@ -14,17 +14,10 @@
 #include "base/unique_fd.hpp"
 #include "protocol/answers.hpp"
 #include "session/call_input.hpp"
-#include "session/log.hpp"
+#include "session/call_output.hpp"
 #include "session/worker.hpp"
 
 namespace sbx::session {
-
-/// Somebody who waits for more of a background call's output.
-struct Follower {
-  UniqueFd connection;
-  std::uint64_t out = 0;  ///< offsets that it has
-  std::uint64_t err = 0;
-};
 
 /// One call, as the session's process knows it.
 struct Call {
@@ -44,24 +37,16 @@ struct Call {
   std::vector<Denial> refused;  ///< by the session's network, while it ran
   /// Those of its network before it, or before its last cell.
   std::vector<NetworkFailure> failed_before;
-  // Only a background call has these:
-  UniqueFd out_pipe;
-  UniqueFd err_pipe;
-  Log out;
-  Log err;
-  std::vector<UniqueFd> waiters;
-  std::vector<Follower> followers;
-  std::unique_ptr<CallInput> input;  ///< null: its standard input was not left open
+  std::vector<UniqueFd> waiters;       ///< hear of its end
+  std::unique_ptr<CallOutput> output;  ///< only a background call has that
+  std::unique_ptr<CallInput> input;    ///< null: its standard input was not left open
 
-  explicit Call(std::uint64_t log_cap) : out(log_cap), err(log_cap) {}
   [[nodiscard]] bool runs() const { return worker.process.valid(); }
   /// The entry to which such an attempt belongs; null: none yet.
   [[nodiscard]] Denial* find_refused(const Denial& denial);
   /// After a number of different ones, one entry counts all others.
   void add_refused(Denial denial, std::uint64_t count, const std::string& process);
-  [[nodiscard]] bool is_drained() const { return !out_pipe.valid() && !err_pipe.valid(); }
-  /// Nothing more comes of it.
-  [[nodiscard]] bool is_over() const { return !runs() && is_drained(); }
+  [[nodiscard]] bool is_drained() const { return output == nullptr || output->is_drained(); }
 };
 
 /// For `calls` and `show`.
@@ -70,7 +55,7 @@ struct Call {
 /// Calls by number: all that run, and the last ones that have ended.
 class Calls {
  public:
-  [[nodiscard]] Call& add(std::uint64_t log_cap);
+  [[nodiscard]] Call& add();
   [[nodiscard]] Call* find(std::uint64_t number);
   /// Those that run and are not contexts.
   [[nodiscard]] std::size_t running() const;

@@ -100,15 +100,10 @@ class Session : private Interpreters {
   /// Allowed attempts of the network that led nowhere, so far.
   [[nodiscard]] std::vector<NetworkFailure> failures();
   [[nodiscard]] bool does_something(const Call& call);
-  void read_log(Call& call, UniqueFd& pipe, Log& log);
   [[nodiscard]] Worker leave(Call& call);
   void worker_ended(Call& call);
   void ended(Call& call);
   void settle(Call& call);
-  void answer_follower(const Call& call, Follower client);
-  void answer_followers(Call& call);
-  [[nodiscard]] static protocol::LogAnswer log_of(const Call& call, std::uint64_t out,
-                                                  std::uint64_t err);
   static void answer_waiter(const Call& call, int connection);
 
   // The workspace, budgets, and the end: session.cpp

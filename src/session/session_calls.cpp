@@ -24,8 +24,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kLogReadAtOnce = std::size_t{64} << 10;
-
 std::string line_of(const plan::RunRequest& program) {
   constexpr std::size_t kLongest = 200;
   std::string text = program.language.empty() ? "" : "--lang " + program.language;
@@ -91,9 +89,14 @@ Status Session::log_output(Call& call, std::vector<UniqueFd>& fds,
   } else {
     in = SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_RDONLY));
   }
-  for (const int fd : {out.read.get(), err.read.get()}) (void)::fcntl(fd, F_SETFL, O_NONBLOCK);
-  call.out_pipe = std::move(out.read);
-  call.err_pipe = std::move(err.read);
+  call.output = std::make_unique<CallOutput>(
+      loop_, held_->policy().session.log.value.count,
+      CallOutput::Hooks{.drained = [this, &call] { settle(call); },
+                        .await =
+                            [this](UniqueFd connection) {
+                              return connections_.await_follower(std::move(connection));
+                            }});
+  SBX_TRY(call.output->begin(std::move(out.read), std::move(err.read)));
   std::vector<UniqueFd> streams;
   streams.push_back(std::move(in));
   streams.push_back(std::move(out.write));
@@ -112,7 +115,7 @@ Status Session::start_call(protocol::CallRequest request, const std::string& own
   constexpr mode_t kMostUmask = 0777;
   if (request.program.umask.value_or(0) > kMostUmask) return protocol::garbled();
   const int own_program = own_title.empty() ? -1 : SBX_TRY(image());
-  Call& call = calls_.add(limits.log.value.count);
+  Call& call = calls_.add();
   call.is_background = request.background;
   call.since = ::time(nullptr);
   call.began_microseconds = sys::now_microseconds();
@@ -146,13 +149,8 @@ Status Session::watch(Call& call) {
                       [this, &call](std::uint32_t) { worker_ended(call); }));
   SBX_TRY(loop_.watch(worker.link.get(), EPOLLIN,
                       [this, &call](std::uint32_t) { (void)on_worker_message(call); }));
-  SBX_TRY(loop_.watch(worker.ask.get(), EPOLLIN,
-                      [this, &call](std::uint32_t) { answer_question(call); }));
-  if (!call.is_background) return {};
-  SBX_TRY(loop_.watch(call.out_pipe.get(), EPOLLIN,
-                      [this, &call](std::uint32_t) { read_log(call, call.out_pipe, call.out); }));
-  return loop_.watch(call.err_pipe.get(), EPOLLIN,
-                     [this, &call](std::uint32_t) { read_log(call, call.err_pipe, call.err); });
+  return loop_.watch(worker.ask.get(), EPOLLIN,
+                     [this, &call](std::uint32_t) { answer_question(call); });
 }
 
 /// False at the end of what its worker says.
@@ -274,19 +272,6 @@ void Session::watch_new_names() {
                   [this] { watch_new_names(); });
 }
 
-void Session::read_log(Call& call, UniqueFd& pipe, Log& log) {
-  std::string bytes(kLogReadAtOnce, '\0');
-  const ssize_t got = ::read(pipe.get(), bytes.data(), bytes.size());
-  if (got < 0) return;  // EAGAIN
-  if (got > 0) {
-    log.add(std::string_view(bytes).substr(0, static_cast<std::size_t>(got)));
-    return answer_followers(call);
-  }
-  loop_.forget(pipe.get());
-  pipe.reset();
-  settle(call);
-}
-
 /// Its worker no longer belongs to the call.
 Worker Session::leave(Call& call) {
   for (const UniqueFd* const each : {&call.worker.process, &call.worker.link, &call.worker.ask})
@@ -322,9 +307,7 @@ void Session::ended(Call& call) {
 /// Nothing more comes of this call. Forgetting old ones may end `call` itself.
 void Session::settle(Call& call) {
   if (call.runs() || !call.is_drained()) return;
-  call.out.close();
-  call.err.close();
-  answer_followers(call);
+  if (call.output != nullptr) call.output->end();
   loop_.after(0us, [this] { calls_.forget_old(); });
 }
 

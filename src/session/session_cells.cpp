@@ -17,7 +17,7 @@ namespace sbx::session {
 Result<Interpreters::Started> Session::start(const Context& context) {
   if (stops_) return fail(ends());
   SBX_TRY(check_cpu_is_left());
-  Call& call = calls_.add(0);
+  Call& call = calls_.add();
   call.is_context = true;
   call.command = "context " + context.name + " (" + context.language + ")";
   call.since = ::time(nullptr);

@@ -93,41 +93,15 @@ void Session::answer(const protocol::CallsRequest& /*request*/, UniqueFd connect
   (void)protocol::send(connection.get(), answer);
 }
 
-protocol::LogAnswer Session::log_of(const Call& call, std::uint64_t out, std::uint64_t err) {
-  return {.out = call.out.written(),
-          .err = call.err.written(),
-          .ended = call.is_over(),
-          .out_text = call.out.since(out),
-          .err_text = call.err.since(err)};
-}
-
 void Session::answer(const protocol::LogsRequest& request, UniqueFd connection) {
   Call* const call = named_call(request.call, connection.get());
   if (call == nullptr) return;
-  if (!call->is_background)
-    return refuse(connection.get(), {.kind = ErrorKind::usage,
-                                     .code = "not-in-background",
-                                     .message = "call " + std::to_string(call->number) +
-                                                " had a client, which got its output",
-                                     .hint = "exec -d keeps a call's output"});
-  const bool has_more = call->out.written() > request.out || call->err.written() > request.err;
-  Follower client{.connection = std::move(connection), .out = request.out, .err = request.err};
-  if (!request.follow)
-    return (void)protocol::send(client.connection.get(), log_of(*call, request.out, request.err));
-  if (has_more || call->is_over()) return answer_follower(*call, std::move(client));
-  call->followers.push_back(std::move(client));
-}
-
-/// While the call is not over, its follower asks for the rest on the same connection: the session
-/// does not end before it has.
-void Session::answer_follower(const Call& call, Follower client) {
-  const bool is_there =
-      protocol::send(client.connection.get(), log_of(call, client.out, client.err)).has_value();
-  if (is_there && !call.is_over()) (void)connections_.await_follower(std::move(client.connection));
-}
-
-void Session::answer_followers(Call& call) {
-  for (Follower& each : std::exchange(call.followers, {})) answer_follower(call, std::move(each));
+  if (call->output != nullptr) return call->output->answer(request, std::move(connection));
+  refuse(connection.get(),
+         {.kind = ErrorKind::usage,
+          .code = "not-in-background",
+          .message = "call " + std::to_string(call->number) + " had a client, which got its output",
+          .hint = "exec -d keeps a call's output"});
 }
 
 void Session::answer_waiter(const Call& call, int connection) {
