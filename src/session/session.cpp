@@ -33,8 +33,6 @@ using std::chrono::microseconds;
 constexpr auto kStopsWithin = 4s;
 /// A program chooses how much there is to keep.
 constexpr auto kKeepsWithin = 60s;
-/// A call that was told to end has this long before another one is chosen.
-constexpr std::uint64_t kDiesWithin = 1'000'000;
 
 /// So many microseconds from now. To the nearest second: cut off, the same moment would be another
 /// second each time.
@@ -68,21 +66,26 @@ Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held,
                                  {.held = *held_, .name = {directory_.name(), id_, call}}, work);
                            },
                        .sweep = [this] { held_->sweep_call_groups(); }}),
-      contexts_(*this, held_->policy().session.contexts, directory_.name()) {}
+      contexts_(*this, held_->policy().session.contexts, directory_.name()),
+      attribution_(calls_, contexts_, directory_.name(),
+                   {.memory = [this](pid_t init) { return held_->memory_below(init); },
+                    .tasks = [this](pid_t init) { return held_->tasks_below(init); }}) {}
 
 Status Session::begin(UniqueFd owner, std::string keep_as) {
   keep_as_ = std::move(keep_as);
   UniqueFd socket = SBX_TRY(directory_.listen());
-  SBX_TRY(held_->attach(
-      loop_, {.refused = [this](const auto& denial, auto count,
-                                const auto& process_name) { refused(denial, count, process_name); },
-              .spent = [this](Budget budget) { spent(budget); },
-              .ended =
-                  [this] {
-                    stops_ = true;
-                    workers_.keep_no_more();
-                    end_when_calls_have();
-                  }}));
+  SBX_TRY(
+      held_->attach(loop_, {.refused =
+                                [this](const auto& denial, auto count, const auto& process_name) {
+                                  attribution_.refused(denial, count, process_name);
+                                },
+                            .spent = [this](Budget budget) { spent(budget); },
+                            .ended =
+                                [this] {
+                                  stops_ = true;
+                                  workers_.keep_no_more();
+                                  end_when_calls_have();
+                                }}));
   constexpr std::array kEnd{SIGTERM, SIGINT, SIGQUIT};
   signals_ = SBX_TRY(signals::take(kEnd, signals::Ignored::is_taken_too));
   (void)std::signal(SIGHUP, SIG_IGN);  // of the terminal that it was started at
@@ -226,26 +229,14 @@ void Session::request_kill(Call& call, Budget budget) {
 }
 
 void Session::spent(Budget budget) {
-  if (budget == Budget::memory) return spend_memory();
+  if (budget == Budget::memory) {
+    Call* const most = attribution_.most_memory(sys::now_microseconds());
+    if (most != nullptr) request_kill(*most, budget);
+    return;
+  }
   if (budget == Budget::cpu_time) cpu_is_spent_ = true;
   for (const auto& [number, call] : calls_.all())
     if (call->runs() && call->kill_requested_at == 0) request_kill(*call, budget);
-}
-
-/// The call that holds the most ends; while one is dying no other is chosen.
-void Session::spend_memory() {
-  const std::uint64_t now = sys::now_microseconds();
-  Call* largest = nullptr;
-  std::uint64_t most = 0;
-  for (const auto& [number, call] : calls_.all()) {
-    if (!call->runs() || call->init < 0) continue;
-    if (call->kill_requested_at != 0 && now - call->kill_requested_at < kDiesWithin) return;
-    const std::uint64_t held = held_->memory_below(call->init);
-    if (held < most) continue;
-    most = held;
-    largest = call.get();
-  }
-  if (largest != nullptr) request_kill(*largest, Budget::memory);
 }
 
 // ---- the end ----

@@ -13,6 +13,7 @@
 #include "protocol/packet.hpp"
 #include "protocol/requests.hpp"
 #include "run/held_sandbox.hpp"
+#include "session/attribution.hpp"
 #include "session/bring_out_worker.hpp"
 #include "session/call_worker.hpp"
 #include "session/calls.hpp"
@@ -90,16 +91,11 @@ class Session : private Interpreters {
   Status watch(Call& call);
   bool on_worker_message(Call& call);
   void answer_question(Call& call);
-  /// Which call or context has most processes, as ToSession::most_processes() reads it.
-  [[nodiscard]] run::MostProcesses most_processes();
-  /// The network's refusals: all that run share it. A call's own denials are in its worker.
-  void refused(const Denial& denial, std::uint64_t count, const network::ProcessName& process_name);
   /// What appeared is a refusal to all that run.
   void put_aside();
   void watch_new_names();
   /// Allowed attempts of the network that led nowhere, so far.
   [[nodiscard]] std::vector<NetworkFailure> failures();
-  [[nodiscard]] bool does_something(const Call& call);
   [[nodiscard]] Worker leave(Call& call);
   void worker_ended(Call& call);
   void ended(Call& call);
@@ -114,7 +110,6 @@ class Session : private Interpreters {
   void bring_out(ChangesTask task, Asker client);
   void reader_ended();
   void spent(Budget budget);
-  void spend_memory();
   static void request_kill(Call& call, Budget budget);
   void end_workers();
   void resume();
@@ -142,6 +137,7 @@ class Session : private Interpreters {
   Calls calls_;
   WorkerPool workers_;
   ContextRequests contexts_;
+  Attribution attribution_;
   std::vector<PendingRequest> pending_requests_;  ///< what came while changes are read
   UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
   std::vector<UniqueFd> stoppers_;  ///< hear of the end

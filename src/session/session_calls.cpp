@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
-#include <ranges>
 #include <span>
 #include <utility>
 
@@ -33,17 +31,6 @@ std::string line_of(const plan::RunRequest& program) {
     text += (text.empty() ? "" : " ") + shell_word(word);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + " …";
   return printable(text);
-}
-
-/// What has been added since.
-std::vector<NetworkFailure> new_failures(const std::vector<NetworkFailure>& before,
-                                         std::vector<NetworkFailure> now) {
-  for (const NetworkFailure& old : before)
-    for (NetworkFailure& each : now)
-      if (each.what == old.what && each.why == old.why)
-        each.count -= std::min(each.count, old.count);
-  std::erase_if(now, [](const NetworkFailure& each) { return each.count == 0; });
-  return now;
 }
 
 Error too_many_calls(std::uint64_t most, const Origin& origin, const std::string& session) {
@@ -185,50 +172,15 @@ void Session::answer_question(Call& call) {
   }
   if (question.what == Question::What::trouble) {
     put_aside();  // the call's processes have ended, or the cell has
-    std::vector<NetworkFailure> now = failures();
-    const run::NetworkTrouble trouble{
-        .refused = std::exchange(call.refused, {}),  // a context asks after each cell
-        .failed = new_failures(call.failed_before, now)};
-    (void)protocol::send(call.worker.ask.get(), trouble);
-    // What failed meanwhile is of a call that did something: a context that waits has no part in
-    // it.
-    for (const auto& [number, other] : calls_.all())
-      if (!does_something(*other)) other->failed_before = now;
-    call.failed_before = std::move(now);
+    (void)protocol::send(call.worker.ask.get(), attribution_.take_trouble(call, failures()));
     return;
   }
   if (question.what == Question::What::most_processes) {
-    (void)protocol::send(call.worker.ask.get(), most_processes());
+    (void)protocol::send(call.worker.ask.get(), attribution_.most_processes());
     return;
   }
   held_->expect(question.address, question.port);
   (void)::send(call.worker.ask.get(), &question, sizeof question, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-run::MostProcesses Session::most_processes() {
-  const Call* most = nullptr;
-  std::uint64_t count = 0;
-  for (const auto& [number, call] : calls_.all()) {
-    const std::uint64_t tasks = call->runs() && call->init > 0 ? held_->tasks_below(call->init) : 0;
-    if (tasks <= count) continue;
-    most = call.get();
-    count = tasks;
-  }
-  if (most == nullptr) return {};
-  const Context* const context = most->is_context ? contexts_.of_call(most->number) : nullptr;
-  const std::string number = std::to_string(most->number);
-  return {.who = context != nullptr ? "context " + context->name : "call " + number,
-          .cure = context != nullptr
-                      ? "sbx session restart " + directory_.name() + " " + context->name
-                      : "sbx session kill " + directory_.name() + " " + number,
-          .count = count};
-}
-
-/// A context that waits for a cell does not.
-bool Session::does_something(const Call& call) {
-  if (!call.runs()) return false;
-  const Context* const context = call.is_context ? contexts_.of_call(call.number) : nullptr;
-  return context == nullptr || context->open > 0;
 }
 
 std::vector<NetworkFailure> Session::failures() {
@@ -237,28 +189,10 @@ std::vector<NetworkFailure> Session::failures() {
   return std::move(network.network_failures);
 }
 
-void Session::refused(const Denial& denial, std::uint64_t count,
-                      const network::ProcessName& process_name) {
-  const auto calls = calls_.all() | std::views::values;
-  const bool has_any =
-      std::ranges::any_of(calls, [this](const auto& call) { return does_something(*call); });
-  std::optional<std::string> process;
-  for (const auto& call : calls) {
-    // Where nobody does anything it was a thread or process that a cell has left behind.
-    if (has_any ? !does_something(*call) : !call->runs()) continue;
-    Denial* const known = call->find_refused(denial);
-    if (known != nullptr) {
-      known->count += count;
-      continue;
-    }
-    if (!process) process = process_name();
-    call->add_refused(denial, count, *process);
-  }
-}
-
 void Session::put_aside() {
   if (!held_->puts_aside()) return;
-  for (const Denial& each : held_->put_aside()) refused(each, 1, [] { return std::string(); });
+  for (const Denial& each : held_->put_aside())
+    attribution_.refused(each, 1, [] { return std::string(); });
 }
 
 /// Every second, and less often where a look takes long.
