@@ -21,6 +21,7 @@
 #include "session/connections.hpp"
 #include "session/context_requests.hpp"
 #include "session/contexts.hpp"
+#include "session/ending.hpp"
 #include "session/session_directory.hpp"
 #include "session/worker.hpp"
 #include "session/worker_pool.hpp"
@@ -116,10 +117,9 @@ class Session : private Interpreters {
   void rest_between_calls();
   [[nodiscard]] bool is_used() const;
   void answer(const protocol::ExtendRequest& request, UniqueFd connection);
-  void stop(UniqueFd connection, EndCause cause = EndCause::stop);
-  void end_when_calls_have();
-  void end_late();
-  [[nodiscard]] bool begins_to_keep();
+  void end_calls(EndCause cause);
+  [[nodiscard]] bool all_is_told();
+  [[nodiscard]] bool keep(const std::string& set);
   void handle_signals();
   void look_for_place();
 
@@ -136,18 +136,13 @@ class Session : private Interpreters {
   Connections connections_;
   Calls calls_;
   WorkerPool workers_;
+  Ending ending_;
   ContextRequests contexts_;
   Attribution attribution_;
   std::vector<PendingRequest> pending_requests_;  ///< what came while changes are read
   UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
-  std::vector<UniqueFd> stoppers_;  ///< hear of the end
   EventLoop::TimerId new_names_ = EventLoop::kNoTimer;
   bool cpu_is_spent_ = false;
-  std::string keep_as_;      ///< empty: nobody wants it, or it has begun
-  bool is_keeping_ = false;  ///< before the end
-  bool is_late_ = false;     ///< the calls have had their time
-  bool stops_ = false;
-  bool over_ = false;
 };
 
 }  // namespace sbx::session

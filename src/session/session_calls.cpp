@@ -235,7 +235,7 @@ void Session::ended(Call& call) {
   if (call.is_context) contexts_.on_end(call.number, call.record);
   rest_between_calls();
   settle(call);
-  if (stops_) end_when_calls_have();
+  ending_.look();
 }
 
 /// Nothing more comes of this call. Forgetting old ones may end `call` itself.

@@ -15,7 +15,7 @@
 namespace sbx::session {
 
 Result<Interpreters::Started> Session::start(const Context& context) {
-  if (stops_) return fail(ends());
+  if (ending_.has_begun()) return fail(ends());
   SBX_TRY(check_cpu_is_left());
   Call& call = calls_.add();
   call.is_context = true;

@@ -18,7 +18,7 @@ void Session::refuse(int connection, const Error& error) {
 void Session::handle(protocol::Request request, Asker client) {
   const bool is_for_the_end = std::holds_alternative<protocol::StopRequest>(request) ||
                               std::holds_alternative<protocol::LogsRequest>(request);
-  if (stops_ && !is_for_the_end) return refuse(client.connection.get(), ends());
+  if (ending_.has_begun() && !is_for_the_end) return refuse(client.connection.get(), ends());
   std::visit(
       [&]<class Asked>(Asked& asked) {
         if constexpr (!protocol::Works<Asked>)
@@ -41,7 +41,7 @@ void Session::answer(const protocol::PolicyRequest& /*request*/, UniqueFd connec
 }
 
 void Session::answer(const protocol::StopRequest& /*request*/, UniqueFd connection) {
-  stop(std::move(connection));
+  ending_.stop(std::move(connection));
 }
 
 void Session::answer(protocol::CallRequest request, Asker client) {
