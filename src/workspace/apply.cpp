@@ -11,12 +11,14 @@
 #include <optional>
 #include <ranges>
 #include <span>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "base/held.hpp"
 #include "base/sys.hpp"
+#include "workspace/conflicts.hpp"
+#include "workspace/host_names.hpp"
+#include "workspace/linked_files.hpp"
 #include "workspace/put.hpp"
 #include "workspace/replaced_files.hpp"
 #include "workspace/staging.hpp"
@@ -24,10 +26,6 @@
 
 namespace sbx::workspace {
 namespace {
-
-bool is_directory(const Change& change) {
-  return change.type == FileType::directory;
-}
 
 /// The directory is gone, or something else has its name: a link is not followed.
 bool is_gone(const Error& error) {
@@ -38,20 +36,14 @@ bool same_time(const timespec& one, const timespec& other) {
   return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
 }
 
-/// A name on the host: its directory, and the file that has the name.
-struct Spot {
-  int directory = -1;
-  std::string name;
-  bool exists = false;
-  struct stat facts{};
-};
-
 class Application {
  public:
   Application(const Copy& copy, const Links& links, Applying how)
       : copy_(copy),
-        links_(links),
         how_(std::move(how)),
+        names_(copy),
+        conflicts_(copy, sys::file_mode_mask()),
+        files_(copy, links, names_),
         notes_(Notes::begin(how_.state_directory,
                             copy.stored ? Notes::Content::elsewhere : Notes::Content::here_only)),
         staging_(copy, notes_) {}
@@ -83,14 +75,6 @@ class Application {
   }
 
  private:
-  /// A change that is to be made, and what its name was when that was decided.
-  struct Step {
-    const Change* change = nullptr;
-    bool exists = false;
-    struct stat before{};
-    bool is_over = false;  ///< done, or left
-  };
-
   // --- what is to be done
 
   /// Directories that the program opened: what follows is written to them.
@@ -103,13 +87,12 @@ class Application {
 
   bool may_open(const Change& change) {
     if (place_of(copy_, change.path).path == ".") return true;
-    const auto spot = look(change.path);
-    return spot && spot->exists && !conflict_of_directory(change, spot->facts);
+    const auto spot = names_.look(change.path);
+    return spot && spot->exists && !conflicts_.of_directory(change, spot->facts);
   }
 
   void plan(const std::vector<Change>& changes) {
-    for (std::size_t i = 1; i < changes.size(); ++i)
-      if (changes[i].path == changes[i - 1].path) replaced_.push_back(changes[i].path);
+    conflicts_.note(changes);
     steps_.reserve(changes.size());
     for (const Change& change : changes) {
       Step& step = steps_.emplace_back(Step{.change = &change});
@@ -117,7 +100,7 @@ class Application {
         note_new(change);
       else
         look_at(step);
-      note_file(step);
+      files_.note(step);
     }
     hold_repositories();
   }
@@ -143,107 +126,11 @@ class Application {
     return {};
   }
 
-  // --- files with several names
-
-  [[nodiscard]] const Linked& linked(const Change& change) const {
-    static const Linked none;
-    const auto found = links_.find(change.path);
-    return found == links_.end() ? none : found->second;
-  }
-
-  /// What the names of one file get, whichever of them is written first.
-  struct File {
-    mode_t before = 0;            ///< permissions of what is replaced
-    const Step* model = nullptr;  ///< the first that replaces a file
-    std::optional<std::optional<Owner>> owner{};
-    std::string done{};  ///< a name that an application which was killed wrote
-    std::uint64_t done_names = 0;
-  };
-  void note_file(const Step& step) {
-    const std::uint64_t number = linked(*step.change).file;
-    if (number == 0 || step.is_over || !replaces_file(step) || !S_ISREG(step.before.st_mode))
-      return;
-    File& file = files_[number];
-    file.before |= step.before.st_mode & 0777;
-    if (file.model == nullptr) file.model = &step;
-  }
-
-  void note_done(const Change& change) {
-    const std::uint64_t number = linked(change).file;
-    if (number == 0 || change.type != FileType::file) return;
-    File& file = files_[number];
-    file.done = change.path;
-    ++file.done_names;
-  }
-
-  /// A file of the host that is to get more names.
-  struct Stays {
-    std::optional<held::Identity> identity{};  ///< none: it is not what it was
-    std::uint64_t links = 0;
-    std::uint64_t added = 0;  ///< names that it has from an application that was killed
-  };
-  Stays& stays(const Change& change, const std::string& path) {
-    const auto [place, is_new] = stays_.try_emplace(path);
-    const auto spot = is_new ? look(path) : std::unexpected(Error{});
-    if (!spot || !spot->exists || !S_ISREG(spot->facts.st_mode) ||
-        (spot->facts.st_mode & (S_ISUID | S_ISGID)) != 0)
-      return place->second;
-    if (!changed_on_host(copy_, path, spot->facts) || holds_the_same(change, *spot))
-      place->second = {.identity = held::identity_of(spot->facts), .links = spot->facts.st_nlink};
-    return place->second;
-  }
-
-  [[nodiscard]] bool holds_the_same(const Change& change, const Spot& spot) {
-    if ((spot.facts.st_mode & 0777) != (change.mode & 0777)) return false;
-    const auto here = open_file(spot.directory, spot.name);
-    const auto content = content_of(change);
-    struct stat facts{};
-    return here && content && ::fstat(content->get(), &facts) == 0 &&
-           facts.st_size == spot.facts.st_size &&
-           same_content(here->get(), content->get(), facts.st_size);
-  }
-
-  /// A set has no content of a file whose mode alone changed: it is the host's.
-  Result<UniqueFd> content_of(const Change& change) {
-    if (change.change != ChangeKind::mode) return open_content(copy_, change);
-    const Spot spot = SBX_TRY(look(change.path));
-    return open_file(spot.directory, spot.name);
-  }
-
-  /// It is a name of the file already that it is to become a name of.
-  [[nodiscard]] bool is_linked_already(const Step& step) {
-    const Linked& link = linked(*step.change);
-    if (link.to.empty() || step.change->change == ChangeKind::deleted) return false;
-    Stays& file = stays(*step.change, link.to);
-    if (!step.exists || file.identity != held::identity_of(step.before)) return false;
-    ++file.added;
-    return true;
-  }
-
-  /// A name of a file of the host that stays as it is, or was written before, where all its names
-  /// are in the workspace. False: it gets a file of its own.
-  Result<bool> add_name(const Step& step) {
-    const Linked& link = linked(*step.change);
-    std::string to = link.to;
-    std::uint64_t names = link.names;
-    if (const auto known = files_.find(link.file); to.empty() && known != files_.end()) {
-      to = known->second.done;
-      names = known->second.done_names;
-    }
-    if (to.empty()) return false;
-    const Stays& file = stays(*step.change, to);
-    if (!file.identity || file.links > names + file.added) return false;
-    const Spot spot = SBX_TRY(look(to));
-    const auto opened = held::open_name(spot.directory, spot.name, O_PATH);
-    if (!opened || held::identity_of(opened->get()) != file.identity) return false;
-    return staging_.add_name(*step.change, opened->get());
-  }
-
   void look_at(Step& step) {
     const Change& change = *step.change;
     if (conflicting_.contains(directory_of(change.path)) && change.change == ChangeKind::created)
       return conflict(step, kOtherDirectory);
-    auto spot = look(change.path);
+    auto spot = names_.look(change.path);
     if (!spot) {
       if (!is_gone(spot.error())) return failed(step, spot.error().text());
       if (change.change == ChangeKind::deleted) return done(step);
@@ -254,12 +141,12 @@ class Application {
     step.exists = spot->exists;
     step.before = spot->facts;
     const bool is_there = spot->exists;
-    if (change.change == ChangeKind::deleted && (!is_there || is_replaced_already(step)))
+    if (change.change == ChangeKind::deleted && (!is_there || conflicts_.is_replaced_already(step)))
       return done(step);
-    if (is_linked_already(step)) return done(step);
-    const auto why = linked(change).is_split ? std::optional(kSplit) : conflict_of(step);
-    if (why && is_done(step, *spot)) {
-      note_done(change);
+    if (files_.is_linked_already(step)) return done(step);
+    const auto why = files_.of(change).is_split ? std::optional(kSplit) : conflicts_.of(step);
+    if (why && conflicts_.is_done(step, *spot)) {
+      files_.note_done(change);
       return done(step);
     }
     if (why) return conflict(step, *why);
@@ -267,8 +154,8 @@ class Application {
       if (is_there && S_ISDIR(step.before.st_mode)) return done(step);  // its mode comes last
       note_new(change);
     }
-    if (change.change == ChangeKind::mode && is_done(step, *spot)) {
-      note_done(change);
+    if (change.change == ChangeKind::mode && conflicts_.is_done(step, *spot)) {
+      files_.note_done(change);
       return done(step);
     }
     if (change.change == ChangeKind::mode && ::geteuid() != 0 &&
@@ -293,126 +180,10 @@ class Application {
     return new_.contains(directory_of(path));
   }
 
-  /// Its directory is kept open: most changes have that of the change before.
-  Result<Spot> look(const std::string& path) {
-    const LayerPath place = place_of(copy_, path);
-    const std::string directory = directory_of(place.path);
-    if (!open_.valid() || open_layer_ != place.layer || open_path_ != directory) {
-      open_ = SBX_TRY(open_directory(place.layer->lower.get(), directory));
-      open_layer_ = place.layer;
-      open_path_ = directory;
-      if (const Status same = check_same(directory_of(path), open_.get()); !same) {
-        open_.reset();
-        return std::unexpected(same.error());
-      }
-    }
-    Spot spot{.directory = open_.get(), .name = name_of(place.path)};
-    spot.exists =
-        ::fstatat(spot.directory, spot.name.c_str(), &spot.facts, AT_SYMLINK_NOFOLLOW) == 0;
-    return spot;
-  }
-
-  /// Another user's directory may hold another one under this name than a moment ago.
-  Status check_same(const std::string& path, int directory) {
-    const auto now = held::identity_of(directory);
-    const auto first = directories_.try_emplace(path, now.value_or(held::Identity{})).first;
-    if (now && first->second == *now) return {};
-    return fail(Error{.kind = ErrorKind::host,
-                      .code = "replaced",
-                      .message = "another process replaced its directory"});
-  }
   /// The identity of a directory that was opened or made here; else of what was just found there.
   [[nodiscard]] held::Identity expected(const std::string& path, const struct stat& found) const {
     if (const auto made = staging_.identity_of(path)) return *made;
-    const auto known = directories_.find(path);
-    return known == directories_.end() ? held::identity_of(found) : known->second;
-  }
-
-  [[nodiscard]] bool is_replaced(const std::string& path) const {
-    return std::ranges::binary_search(replaced_, path);
-  }
-  /// A directory in place of the file that goes, or the other way round, from an earlier
-  /// application.
-  [[nodiscard]] bool is_replaced_already(const Step& step) const {
-    return S_ISDIR(step.before.st_mode) != is_directory(*step.change) &&
-           is_replaced(step.change->path);
-  }
-  /// The path or a directory above it is deleted and made anew as something else.
-  [[nodiscard]] bool is_in_replaced(std::string path) const {
-    while (!replaced_.empty() && path != ".") {
-      if (is_replaced(path)) return true;
-      path = directory_of(path);
-    }
-    return false;
-  }
-
-  /// What stands against new permissions of a directory.
-  [[nodiscard]] std::optional<const char*> conflict_of_directory(const Change& change,
-                                                                 const struct stat& now) const {
-    const LayerPath place = place_of(copy_, change.path);
-    if (!is_as_seen(*place.layer, place.path, now)) return "something else is there on the host";
-    const auto seen = directory_seen(*place.layer, place.path);
-    const bool is_done = (now.st_mode & 0777) == permissions(change, now.st_mode);
-    if (seen && !is_done && seen->mode != (now.st_mode & 07777))
-      return "its permissions changed on the host since the run began";
-    return std::nullopt;
-  }
-
-  /// What stands against a change; nothing when it can be done.
-  [[nodiscard]] std::optional<const char*> conflict_of(const Step& step) const {
-    const Change& change = *step.change;
-    const bool is_directory_now = step.exists && S_ISDIR(step.before.st_mode);
-    switch (change.change) {
-      case ChangeKind::deleted:
-        if (is_directory(change) && !is_directory_now)
-          return "it is not a directory on the host now";
-        if (is_directory(change)) return std::nullopt;
-        if (is_directory_now) return "a directory on the host now";
-        break;
-      case ChangeKind::created:
-        if (!step.exists || (is_directory_now && is_directory(change))) return std::nullopt;
-        if (is_replaced(change.path) && is_directory_now != is_directory(change))
-          return std::nullopt;
-        if (is_directory(change)) return "something else is there on the host";
-        return changed_on_host(copy_, change.path, step.before)
-                   ? "created on the host too since the run began"
-                   : "there on the host already, where the run did not see it";
-      case ChangeKind::modified:
-      case ChangeKind::links:
-        if (!step.exists) return "deleted on the host since the run began";
-        break;
-      case ChangeKind::mode:
-        if (!step.exists) return "deleted on the host since the run began";
-        if (type_of(step.before.st_mode) != change.type)
-          return "something else is there on the host";
-        if (is_directory_now) return conflict_of_directory(change, step.before);
-        break;
-    }
-    if (changed_on_host(copy_, change.path, step.before))
-      return "changed on the host since the run began";
-    return std::nullopt;
-  }
-
-  /// True if a killed sbx, or the user, made this change before.
-  [[nodiscard]] bool is_done(const Step& step, const Spot& spot) const {
-    const Change& change = *step.change;
-    if (!step.exists || type_of(step.before.st_mode) != change.type ||
-        change.change == ChangeKind::deleted)
-      return false;
-    if (change.type == FileType::link) {
-      const auto here = read_link(spot.directory, spot.name);
-      const auto wanted = link_content(copy_, change);
-      return change.change != ChangeKind::mode && here && wanted && *here == *wanted;
-    }
-    const mode_t now = step.before.st_mode & 0777;
-    const mode_t wanted = change.mode & 0777;
-    if (change.type != FileType::file || (now & ~wanted) != 0 || (wanted & ~umask_ & ~now) != 0)
-      return false;
-    if (change.change == ChangeKind::mode) return now == wanted;
-    if (static_cast<std::uint64_t>(step.before.st_size) != change.bytes) return false;
-    const auto here = open_file(spot.directory, spot.name);
-    const auto content = open_content(copy_, change);
-    return here && content && same_content(here->get(), content->get(), step.before.st_size);
+    return names_.first(path).value_or(held::identity_of(found));
   }
 
   // --- new content
@@ -422,16 +193,11 @@ class Application {
     return step.change->change == ChangeKind::mode && S_ISREG(step.before.st_mode) &&
            step.before.st_nlink > 1;
   }
-  /// Another name has its file, or is to get it.
-  [[nodiscard]] bool shares_its_file(const Change& change) const {
-    const Linked& link = linked(change);
-    return link.file != 0 || !link.to.empty();
-  }
   [[nodiscard]] bool has_content(const Step& step) const {
     return step.change->change == ChangeKind::created ||
            step.change->change == ChangeKind::modified ||
            step.change->change == ChangeKind::links || is_mode_of_one_name(step) ||
-           (step.change->change == ChangeKind::mode && shares_its_file(*step.change));
+           (step.change->change == ChangeKind::mode && files_.is_shared(*step.change));
   }
 
   void stage() {
@@ -451,56 +217,42 @@ class Application {
 
   Status stage(const Step& step) {
     const Change& change = *step.change;
-    if (SBX_TRY(add_name(step))) return {};
-    const std::optional<Owner> owner = SBX_TRY(owner_of_file(step));
+    const UniqueFd shared = SBX_TRY(files_.to_share(step));
+    if (shared.valid() && SBX_TRY(staging_.add_name(change, shared.get()))) return {};
+    const std::optional<Owner> owner =
+        SBX_TRY(files_.owner(step, [this](const Step& one) { return owner_of(one); }));
     if (is_directory(change)) return staging_.add_directory(change, owner);
     if (change.type == FileType::link)
       return staging_.add_link(change, SBX_TRY(link_content(copy_, change)), owner);
-    const UniqueFd source = SBX_TRY(content_of(change));
-    return staging_.add_file(change, source.get(), mode_of(step), owner, linked(change).file);
+    const UniqueFd source = SBX_TRY(names_.content_of(change));
+    return staging_.add_file(change, source.get(), mode_of(step), owner, files_.of(change).file);
   }
 
   /// Who may write to the file of another account may replace it too, and only root can give the
   /// new one to that account.
   Result<bool> becomes_callers(const Step& step) {
-    if (!replaces_file(step) || ::geteuid() == 0 || step.before.st_uid == ::geteuid()) return false;
-    const Spot spot = SBX_TRY(look(step.change->path));
+    if (!step.replaces_file() || ::geteuid() == 0 || step.before.st_uid == ::geteuid())
+      return false;
+    const Spot spot = SBX_TRY(names_.look(step.change->path));
     const auto file = held::open_name(spot.directory, spot.name, O_PATH);
     return file && ::faccessat(file->get(), "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
   }
-  static bool replaces_file(const Step& step) {
-    return step.exists && !is_directory(*step.change) && !S_ISDIR(step.before.st_mode);
-  }
-
-  /// The same for all names of a file.
-  Result<std::optional<Owner>> owner_of_file(const Step& step) {
-    const std::uint64_t number = linked(*step.change).file;
-    if (number == 0) return owner_of(step);
-    File& file = files_[number];
-    if (!file.owner) file.owner = SBX_TRY(owner_of(file.model == nullptr ? step : *file.model));
-    return *file.owner;
-  }
-
   /// Takes the owner of the file that is replaced; a new file has the one of its directory.
   Result<std::optional<Owner>> owner_of(const Step& step) {
     if (staging_.is_in_new(*step.change)) return staging_.owner_in_new(*step.change);
     if (SBX_TRY(becomes_callers(step))) return Owner{::geteuid(), step.before.st_gid};
-    if (replaces_file(step)) return Owner{step.before.st_uid, step.before.st_gid};
+    if (step.replaces_file()) return Owner{step.before.st_uid, step.before.st_gid};
     struct stat facts{};
-    const Spot spot = SBX_TRY(look(step.change->path));
+    const Spot spot = SBX_TRY(names_.look(step.change->path));
     (void)::fstat(spot.directory, &facts);  // an open descriptor
     return owner_in(facts);
   }
 
-  /// What the umask takes stays only where the file had it: no program opens a file to others.
-  [[nodiscard]] mode_t permissions(const Change& change, mode_t before) const {
-    return change.mode & 0777 & (~umask_ | before);
-  }
   [[nodiscard]] mode_t mode_of(const Step& step) const {
-    if (const auto file = files_.find(linked(*step.change).file); file != files_.end())
-      return permissions(*step.change, file->second.before);
-    const bool has_mode = replaces_file(step) && S_ISREG(step.before.st_mode);
-    return permissions(*step.change, has_mode ? step.before.st_mode : 0);
+    const bool has_mode = step.replaces_file() && S_ISREG(step.before.st_mode);
+    return conflicts_.permissions(
+        *step.change,
+        files_.mode_before(*step.change).value_or(has_mode ? step.before.st_mode : 0));
   }
 
   // --- names
@@ -510,7 +262,7 @@ class Application {
   void replace_all() {
     for (Step& step : steps_) {
       const Change& change = *step.change;
-      if (step.is_over || !has_content(step) || is_in_replaced(change.path)) continue;
+      if (step.is_over || !has_content(step) || conflicts_.is_in_replaced(change.path)) continue;
       if (stops()) return leave(step, "interrupted before it was its turn");
       if (staging_.is_in_new(change))
         finish_in_new(step);
@@ -532,7 +284,7 @@ class Application {
 
   void put(Step& step) {
     const Change& change = *step.change;
-    const auto spot = look(change.path);
+    const auto spot = names_.look(change.path);
     if (!spot) return failed(step, spot.error().text());
     const bool is_others = becomes_callers(step).value_or(false);
     if (!is_as_it_was(step, *spot)) return conflict(step, "it changed on the host just now");
@@ -598,7 +350,7 @@ class Application {
 
   void remove_file(Step& step) {
     if (stops()) return leave(step, "interrupted before it was its turn");
-    const auto spot = look(step.change->path);
+    const auto spot = names_.look(step.change->path);
     if (!spot) return is_gone(spot.error()) ? done(step) : failed(step, spot.error().text());
     if (!spot->exists) return done(step);
     if (!is_as_it_was(step, *spot)) return conflict(step, "it changed on the host just now");
@@ -610,7 +362,7 @@ class Application {
 
   void remove_directory(Step& step) {
     if (stops()) return leave(step, "interrupted before it was its turn");
-    const auto spot = look(step.change->path);
+    const auto spot = names_.look(step.change->path);
     if (!spot) return is_gone(spot.error()) ? done(step) : failed(step, spot.error().text());
     if (!spot->exists || held::remove_directory(spot->directory, spot->name)) return done(step);
     if (errno == ENOTEMPTY || errno == EEXIST) return leave_filled(step, *spot);
@@ -662,7 +414,7 @@ class Application {
   /// A directory takes the name of a file in one step; the file goes with what is left of the
   /// staging.
   bool exchange(Step& deleted, Step& created) {
-    const auto spot = look(created.change->path);
+    const auto spot = names_.look(created.change->path);
     if (deleted.change->path != created.change->path || deleted.is_over || !spot ||
         !is_as_it_was(deleted, *spot))
       return false;
@@ -691,7 +443,7 @@ class Application {
 
   /// Last, children first: one may close the directory that others are written to.
   void set_modes_of_directories() {
-    open_.reset();
+    names_.close();
     for (Step& step : steps_ | std::views::reverse) {
       const Change& change = *step.change;
       if (!is_directory(change)) continue;
@@ -721,7 +473,7 @@ class Application {
     if (place.path == ".") {
       opened = UniqueFd(::fcntl(place.layer->lower.get(), F_DUPFD_CLOEXEC, 3));
     } else {
-      const auto spot = look(change.path);
+      const auto spot = names_.look(change.path);
       if (!spot) return refusal(spot.error().text());
       if (auto file = held::open_name(spot->directory, spot->name, O_PATH))
         opened = std::move(*file);
@@ -735,7 +487,8 @@ class Application {
     // A directory keeps its set-group-ID bit, which gives its group to new files.
     const mode_t kept = S_ISDIR(facts.st_mode) ? facts.st_mode & 07000 : 0;
     const mode_t mode =
-        kept | permissions(change, change.change == ChangeKind::created ? 0 : facts.st_mode);
+        kept |
+        conflicts_.permissions(change, change.change == ChangeKind::created ? 0 : facts.st_mode);
     if ((facts.st_mode & 07777) != mode && !held::set_mode(opened.get(), mode))
       return refusal(by_errno("cannot set the mode"));
     tell_dropped(change, mode);
@@ -808,21 +561,15 @@ class Application {
       "it has other names in the workspace, which did not stay those of one file in the sandbox";
 
   const Copy& copy_;
-  const Links& links_;
   Applying how_;
+  HostNames names_;
+  Conflicts conflicts_;
+  LinkedFiles files_;
   std::vector<Step> steps_;
-  std::vector<std::string> replaced_;       ///< deleted and made anew as something else; by path
-  std::unordered_set<std::string> new_;     ///< directories that are to be made
-  std::unordered_set<std::string> spared_;  ///< what stays by a rule
-  std::unordered_set<std::string> conflicting_;                  ///< directories that were not made
-  std::unordered_map<std::string, held::Identity> directories_;  ///< by path, as first seen
-  const Layer* open_layer_ = nullptr;
-  std::string open_path_;
-  UniqueFd open_;
+  std::unordered_set<std::string> new_;          ///< directories that are to be made
+  std::unordered_set<std::string> spared_;       ///< what stays by a rule
+  std::unordered_set<std::string> conflicting_;  ///< directories that were not made
   ReplacedFiles old_;
-  std::unordered_map<std::uint64_t, File> files_;  ///< by Linked::file
-  std::unordered_map<std::string, Stays> stays_;   ///< by path
-  const mode_t umask_ = sys::file_mode_mask();
   Applied applied_;
   Notes notes_;
   Staging staging_;
