@@ -1,5 +1,8 @@
 #include "workspace/host_names.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "workspace/tree.hpp"
 
 namespace sbx::workspace {
