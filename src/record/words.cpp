@@ -12,7 +12,6 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
-#include "lib/fields.hpp"
 #include "lib/members.hpp"
 #include "record/codes.hpp"
 #include "record/limit_texts.hpp"
@@ -473,16 +472,20 @@ std::string hint_words(const std::vector<Hint>& hints, Cured where) {
 }
 
 std::string limit_words(const Json& record, Cured where) {
-  const std::string end = lib::plain(part(record, "outcome"), "detail");
+  const auto text_of = [](const Json& value) {
+    return value.is_string() ? value.get<std::string>() : std::string();
+  };
+  const std::string end = text_of(part(part(record, "outcome"), "detail"));
   std::string text;
   for (const Json& each : part(record, "limits_met")) {
     if (!each.is_object()) continue;
     const auto met = lib::read_members<LimitMet>(each);
     const LimitText* const limit = find_limit(met.limit);
-    const bool is_verdict = end.contains("(limits." + met.limit + ")");
-    if (limit == nullptr || met.limit == "memory" || is_verdict) continue;
+    const bool is_end = end.contains("(limits." + met.limit + ")");
+    if (limit == nullptr || met.limit == "memory" || is_end) continue;
     append_limit(text, met);
-    text += more_words(cure_of(*limit, met.value, option_in_rule(lib::plain(each, "rule"))), where);
+    text +=
+        more_words(cure_of(*limit, met.value, option_in_rule(text_of(part(each, "rule")))), where);
   }
   return text;
 }

@@ -5,6 +5,7 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/tell.hpp"
 #include "plan/plan.hpp"
