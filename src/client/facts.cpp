@@ -47,6 +47,7 @@ Result<Facts> facts_of(run::Request start, const Operator& chosen) {
   facts.shell = lookup.find("bash") ? "bash" : "sh";
   facts.directory = plan.working_directory;
   note_access(facts, plan);
+  for (const auto& [name, value] : start.program.environment) facts.variables.push_back(name);
   for (const Degraded& each : plan.degraded) facts.weaker.push_back(each.what());
   facts.reaches_network = !plan.network.own_namespace || plan.network.allow_list;
   facts.is_live = !plan.live.empty();

@@ -21,6 +21,7 @@ struct Facts {
   std::string directory;               ///< where commands run, as they see it
   std::vector<std::string> writable;   ///< paths as programs see them
   std::vector<std::string> readable;   ///< the same, that the policy names
+  std::vector<std::string> variables;  ///< names of those that the operator has set
   std::vector<std::string> weaker;     ///< rules that are enforced by weaker means, or not at all
   bool reaches_network = false;
   bool is_live = false;   ///< programs change the operator's own directory

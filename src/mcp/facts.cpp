@@ -72,7 +72,8 @@ std::string instructions_of(const Facts& facts) {
       "run_code without context_id starts a fresh interpreter and gives its context_id: pass it to "
       "keep variables. Files, network and budgets are shared by all calls of this server. A call "
       "that takes longer than wait_s gives a job_id: call wait.";
-  text += fmt::format("\nWorking directory: {} ({}).", facts.directory, workspace_words(facts));
+  text += fmt::format("\nWorking directory: {} ({}).", printable(facts.directory),
+                      workspace_words(facts));
   return text;
 }
 
@@ -91,6 +92,8 @@ std::string policy_text(const Facts& facts) {
   else
     for (const auto& each : policy.network.allow) text += printable(each.value) + " ";
   text += fmt::format("\nlanguages of run_code: {}\n", fmt::join(facts.languages, ", "));
+  if (!facts.variables.empty())
+    text += "variables that the operator has set:" + list_of(facts.variables) + "\n";
   text += fmt::format(
       "limits of a call: {} of time, {} of CPU time; of all together: {} of memory, {} processes, "
       "{} of disk\n",

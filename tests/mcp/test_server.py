@@ -302,6 +302,7 @@ class Operator(McpTest):
         self.assertRegex(text, rf"can be written:.* {live}\b")
         self.assertRegex(text, rf"can be read:.* {readable}\b")
         self.assertNotIn("hunter2", text)
+        self.assertIn("\nvariables that the operator has set: COLOR FROM_FILE FROM_FD\n", text)
         tools = client.result(client.ask("tools/list"))["tools"]
         self.assertEqual(self.run_sbx("mcp", "tools", *words[1:], pass_fds=(more.fileno(),)).json, {"tools": tools})
         [code, *_] = self.run_sbx("mcp", "tools", "-p", "strict", "--max-text", "2000").json["tools"]
