@@ -8,7 +8,7 @@
 
 #include <sbx/error.hpp>
 
-// Compiled once, in json.cpp: its members take a quarter of the build when every file compiles them.
+// Compiled once, in json.cpp: compiled in every file, its members take a quarter of the build.
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;
 
 /// JSON as sbx writes it: fields in the order in which they are added, always valid UTF-8.

@@ -33,8 +33,8 @@ void expect_read_or_refused(const Ends& ends) {
   if (!packet) return must(!packet.error().code.empty());
   must(packet->body.is_object());
   must(!protocol::error_from(packet->body).code.empty() || packet->body.contains("code"));
-  // What was read can be sent, and is the same then. Its bytes are compared, as a NaN is not equal to
-  // itself.
+  // What was read can be sent, and is the same then. Its bytes are compared, as a NaN is not equal
+  // to itself.
   const Ends again;
   must(protocol::send(again.from.get(), packet->body).has_value());
   const auto same = protocol::receive(again.to.get());
