@@ -36,7 +36,7 @@ set(SBX_CHILD_OPTIONS
 # The headers of libraries, parsed once for all libraries of the tree and once for all tests (PIC and PIE differ): saves a third
 # of a build without optimisation.
 set(SBX_LIBRARY_HEADERS <algorithm> <array> <charconv> <chrono> <functional> <map> <memory> <optional> <set> <span> <string> <string_view>
-  <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
+  <variant> <vector> <fmt/format.h>)
 if(SBX_PRECOMPILE)
   set(empty ${CMAKE_CURRENT_BINARY_DIR}/precompiled.cpp)
   file(CONFIGURE OUTPUT ${empty} CONTENT "int main() {}\n")
