@@ -6,8 +6,8 @@ example="python3 python3-pandas python3-matplotlib"
 smoke="python3-jsonschema strace util-linux clang-format-19 mandoc git perl ccache iproute2 curl openssl dnsmasq-base"
 # The tests that link the code: clang, its sanitizers and libFuzzer.
 code="clang-19 clang-tidy-19 libclang-rt-19-dev libgtest-dev libgmock-dev librapidcheck-dev"
-# The tests that drive the program, beside those below.
-driven="valgrind nodejs"
+# The tests that drive the program, beside those below. runc makes the containers of sandbox.containers, own_uid and outside_work.
+driven="valgrind nodejs runc"
 # Interpreters and their modules that tests/cells runs cells in; a test that lacks one of them is skipped and says so.
 cells="python3-ipython python3-matplotlib python3-nbformat python3-pandas python3-pil python3-seaborn python3-sympy python3-venv nodejs r-base-core"
 # What the documents and packages are tested with: real shells, Debian's linter, and npm for the linter of TOML (70 MB with what
