@@ -1,5 +1,6 @@
 """Containers of runc, with the filters, capabilities and hidden paths of container managers, over the machine's own /usr. The
-filter of Docker is not part of the project: SBX_DOCKER_FILTER gives its path; the default is ../shared/data."""
+filter of Docker is not part of the project: SBX_DOCKER_FILTER gives its path; the default is ../shared/data. That of podman is in
+Debian's golang-github-containers-common; SBX_PODMAN_FILTER gives another path."""
 
 import json
 import os
@@ -11,7 +12,7 @@ from harness import HANG, SOURCE
 from sbxtest import SBX
 
 DOCKER_FILTER = pathlib.Path(os.environ.get("SBX_DOCKER_FILTER") or SOURCE.parent / "shared" / "data" / "moby-default-seccomp.json")
-PODMAN_FILTER = pathlib.Path("/usr/share/containers/seccomp.json")
+PODMAN_FILTER = pathlib.Path(os.environ.get("SBX_PODMAN_FILTER") or "/usr/share/containers/seccomp.json")
 FILTERS = {"docker": DOCKER_FILTER, "podman": PODMAN_FILTER, None: None}
 _PODMAN = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"]
 _DOCKER = [*_PODMAN, "MKNOD", "NET_RAW", "AUDIT_WRITE"]
