@@ -1,4 +1,4 @@
-"""What a program without namespaces tries, for sandbox.own_uid and sandbox.same_uid."""
+"""What programs without namespaces try."""
 
 # Tries what leads out, and prints for each attempt whether it was refused.
 ATTEMPTS = r"""

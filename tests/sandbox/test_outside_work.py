@@ -35,7 +35,7 @@ WORK = {
     "a here document": "bash -c 'cat <<< here | grep -q here'",
     "a signal to a child": "sh -c 'sleep 1000 & kill $!; wait $!; test $? = 143'",
     "sqlite": "python3 -c 'import sqlite3; c = sqlite3.connect(\"db\"); c.execute(\"create table t (x)\"); c.execute(\"insert into t values (3)\"); c.commit(); print(c.execute(\"select x from t\").fetchone())' | grep -q 3",
-    "a file that is followed": "date > log && { timeout 1 tail -f log > seen; test -s seen; }",
+    "a file that is followed": "date > log && { timeout 3 tail -f log > seen; test -s seen; }",
     "standard streams by their names": "echo named | cat /dev/stdin > /dev/stdout",
     "a sort with files": "seq 300000 | sort -S 1M -n | tail -n 1 | grep -qx 300000",
     "perl": "perl -e 'print 9' | grep -qx 9",
@@ -100,7 +100,7 @@ class Work(SbxTest):
         for uid, form in CALLERS:
             container = self.container(uid)
             place = self.write_for("work.sh", script())
-            done = container.run("sbx", "run", "--isolation", "landlock", "--json", place)
+            done = container.run("sbx", "run", "--isolation", "landlock", "--timeout", "110s", "--cpu-time", "110s", "--json", place)
             record = json.loads(done.stdout)
             self.assertEqual((record["isolation"]["form"], done.returncode), (form, 0), done)
             lines = record["stdout"]["text"].splitlines()
