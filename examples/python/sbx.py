@@ -118,13 +118,26 @@ def _run(operands: Sequence[str], policy: str, input: bytes, *, workspace: Optio
         words += ["--allow-host", host]
     with _Variables(environment) as inherited:  # values on the command line could be read by every user of the machine
         words += [*inherited.options, *options, *operands]
-        done = subprocess.run(words, cwd=workspace, input=input, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=inherited.descriptors,
-                              check=False)
+        try:
+            done = subprocess.run(words, cwd=workspace, input=input, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=inherited.descriptors,
+                                  check=False)
+        except OSError as error:
+            if workspace is not None and not os.path.isdir(workspace):
+                raise
+            raise SetupFailed("no-program", _no_program(program, error), _INSTALL) from error
     try:
         return _result(json.loads(done.stdout))
     except ValueError:
         message = done.stderr.decode(errors="replace").strip()
         raise RuntimeError(f"{program} wrote no record (exit status {done.returncode}): {message}") from None
+
+
+_INSTALL = "install sbx, or name it with program="
+
+
+def _no_program(program: Path, error: OSError) -> str:
+    missing = f"there is no program {os.fspath(program)!r}" + ("" if os.sep in os.fspath(program) else " on PATH")
+    return missing if isinstance(error, FileNotFoundError) else f"the program {os.fspath(program)!r} can't be started: {error.strerror}"
 
 
 def _memory_file(name: str) -> int:
@@ -144,6 +157,10 @@ class _Variables:
     def __init__(self, environment: Optional[dict[str, str]]):
         self.descriptors: tuple[int, ...] = ()
         self.options: list[str] = []
+        for name, value in (environment or {}).items():
+            if not name or "=" in name or "\0" in name + value:
+                raise InvalidArgumentException(f"{name!r} can't be the name of a variable: it is empty or has a '=' or a NUL" if "\0" not in value else
+                                               f"the variable {name!r} has a NUL in its value")
         text = "".join(f"{name}={value}\0" for name, value in (environment or {}).items())
         if text:
             descriptor = _memory_file("variables")
@@ -422,6 +439,12 @@ def _time(seconds: float) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
 
 
+def _seconds(timeout: float) -> float:
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
+        raise InvalidArgumentException(f"timeout is a number of seconds, not {timeout!r}")
+    return timeout
+
+
 def _duration(seconds: float) -> str:
     return f"{max(1, round(seconds * 1000))}ms"
 
@@ -441,6 +464,7 @@ class _Process:
     stdin: Optional[IO[bytes]] = None  # None: nothing
     descriptors: Sequence[int] = ()  # that it inherits
     take: Callable[[bool, bytes], Calls] = _keeps  # gets a piece of stdout or, with True, of stderr, b"" at the end; gives the callbacks that are due
+    timeout: Optional[float] = None  # seconds until it is ended, with TimeoutException
 
 
 @dataclasses.dataclass
@@ -457,8 +481,12 @@ Steps = Generator[_Process, _Done, T]  # what a method does, without the waiting
 def _starting(program: str) -> Iterator[None]:
     try:
         yield
-    except FileNotFoundError as error:
-        raise SandboxException(f"there is no program {program!r} on PATH: install sbx, or name it with program=") from error
+    except (FileNotFoundError, PermissionError) as error:
+        raise SandboxException(f"{_no_program(program, error)}: {_INSTALL}") from error
+
+
+def _too_slow(process: _Process) -> TimeoutException:
+    return TimeoutException(f"{' '.join(process.words[1:3])} took longer than {process.timeout:g} s")
 
 
 def _begun(process: _Process) -> "subprocess.Popen[bytes]":
@@ -473,9 +501,13 @@ def _pieces(process: _Process) -> Generator[tuple[bool, bytes], None, int]:
         assert running.stdout is not None and running.stderr is not None
         selector.register(running.stdout, selectors.EVENT_READ, False)
         selector.register(running.stderr, selectors.EVENT_READ, True)
+        until = time.monotonic() + (process.timeout or math.inf)
         try:
             while selector.get_map():
-                for key, _ in selector.select():
+                ready = selector.select(None if math.isinf(until) else max(0.0, until - time.monotonic()))
+                if not ready and time.monotonic() >= until:
+                    raise _too_slow(process)
+                for key, _ in ready:
                     data = os.read(key.fd, 1 << 16)
                     if not data:
                         selector.unregister(key.fileobj)
@@ -526,15 +558,17 @@ async def _run_process_async(process: _Process) -> _Done:
     assert running.stdout is not None and running.stderr is not None
     readers = [asyncio.ensure_future(read(running.stdout, False)), asyncio.ensure_future(read(running.stderr, True))]
     try:
-        await asyncio.gather(*readers)
+        await asyncio.wait_for(asyncio.gather(*readers), process.timeout or None)
         status = await running.wait()
-    except BaseException:  # a callback's, or the task was cancelled
+    except BaseException as error:  # a callback's, or the task was cancelled
         for reader in readers:
             reader.cancel()
         await asyncio.gather(*readers, return_exceptions=True)
         with contextlib.suppress(ProcessLookupError):
             running.terminate()
         await asyncio.gather(forget(running.stdout), forget(running.stderr), running.wait())
+        if process.timeout and isinstance(error, asyncio.TimeoutError):
+            raise _too_slow(process) from None
         raise
     return _Done(status, b"".join(kept[0]), b"".join(kept[1]))
 
@@ -584,9 +618,9 @@ def _async(steps: "Callable[P, Steps[T]]") -> "Callable[P, Coroutine[Any, Any, T
     return method
 
 
-def _answer(words: list[str], stdin: Optional[IO[bytes]] = None, descriptors: Sequence[int] = ()) -> Steps[dict[str, Any]]:
+def _answer(words: list[str], stdin: Optional[IO[bytes]] = None, descriptors: Sequence[int] = (), timeout: Optional[float] = None) -> Steps[dict[str, Any]]:
     """Of a command with --json."""
-    done = yield _Process(words, stdin, descriptors)
+    done = yield _Process(words, stdin, descriptors, timeout=timeout)
     try:
         answer = json.loads(done.stdout)
     except ValueError:
@@ -603,6 +637,7 @@ class _Session:
     def __init__(self, name: str, program: str, facts: Optional[dict[str, Any]] = None):
         self.name, self.program = name, program
         self.most = ((facts["limits"]["wall_time_ms"] if facts else None) or math.inf) / 1000  # seconds of a call
+        self.lifetime: float = (facts or {}).get("lifetime", math.inf)  # seconds; known of those that this process has started
 
     def words(self, command: str, *rest: str) -> list[str]:
         return [self.program, "session", command, self.name, *rest]
@@ -612,7 +647,7 @@ class _Session:
 
     def time(self, timeout: Optional[float]) -> list[str]:
         """0 and None are the policy's, and so is what is longer."""
-        return ["--timeout", _duration(timeout)] if timeout and timeout < self.most else []
+        return ["--timeout", _duration(timeout)] if timeout and _seconds(timeout) < self.most else []
 
 
 def _file_of(data: Any) -> IO[bytes]:
@@ -664,8 +699,11 @@ class _FileSteps(_OfSession):
             content = file.read()
         return content.decode(errors="replace") if format == "text" else bytearray(content)
 
-    def write(self: _OfSession, path: str, data: Union[str, bytes, bytearray, IO[bytes], IO[str]], user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[WriteInfo]:
-        """Writes a file, and makes the directories on the way to it."""
+    def write(self: _OfSession, path: Union[str, Sequence[dict[str, Any]]], data: Union[str, bytes, bytearray, IO[bytes], IO[str], None] = None, user: Optional[str] = None,
+              request_timeout: Optional[float] = None) -> Steps[Any]:
+        """Writes a file, and makes the directories on the way to it: a WriteInfo. A list of {"path": …, "data": …} as write_files()."""
+        if not isinstance(path, str):
+            return (yield from _FileSteps.write_files(self, path, user))
         _check_user(user)
         name = os.path.basename(path)
         if name in ("", ".", ".."):
@@ -674,7 +712,9 @@ class _FileSteps(_OfSession):
             yield from _answer(self._session.words("put", "--json", "--", "-", path), source)
         return WriteInfo(name, path)
 
-    def write_files(self: _OfSession, files: list[dict[str, Any]], user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[list[WriteInfo]]:
+    def write_files(self: _OfSession, files: Sequence[dict[str, Any]], user: Optional[str] = None, request_timeout: Optional[float] = None) -> Steps[list[WriteInfo]]:
+        if not isinstance(files, (list, tuple)) or not all(isinstance(each, dict) and isinstance(each.get("path"), str) and "data" in each for each in files):
+            raise InvalidArgumentException('files are a list of {"path": …, "data": …}')
         written = []
         for each in files:
             written.append((yield from _FileSteps.write(self, each["path"], each["data"], user)))
@@ -838,10 +878,12 @@ class _CallSteps(_OfCall):
             return False
         return True
 
-    def send_stdin(self: _OfCall, data: Union[str, bytes], request_timeout: Optional[float] = None) -> Steps[None]:
-        """To one that was begun with stdin=True. Returns when the sandbox has taken it; a command that never reads takes about 200 kB."""
+    def send_stdin(self: _OfCall, data: Union[str, bytes], request_timeout: Optional[float] = 60) -> Steps[None]:
+        """To one that was begun with stdin=True. Returns when the sandbox has taken it; a command that never reads takes about 200 kB.
+
+        request_timeout: seconds, after which a part has been sent; 0 or None: as long as the command lives."""
         with _file_of(data) as source:
-            yield from _answer(self._session.words("send", "--json", str(self.pid), "-"), source)
+            yield from _answer(self._session.words("send", "--json", str(self.pid), "-"), source, timeout=_seconds(request_timeout or 0))
 
     def close_stdin(self: _OfCall, request_timeout: Optional[float] = None) -> Steps[None]:
         """The command meets the end of its input."""
@@ -935,8 +977,8 @@ class _CommandSteps(_OfSession):
     def kill(self: _OfSession, pid: int, request_timeout: Optional[float] = None) -> Steps[bool]:
         return _CallSteps.kill(_OfCall(self._session, pid))
 
-    def send_stdin(self: _OfSession, pid: int, data: Union[str, bytes], request_timeout: Optional[float] = None) -> Steps[None]:
-        return _CallSteps.send_stdin(_OfCall(self._session, pid), data)
+    def send_stdin(self: _OfSession, pid: int, data: Union[str, bytes], request_timeout: Optional[float] = 60) -> Steps[None]:
+        return _CallSteps.send_stdin(_OfCall(self._session, pid), data, request_timeout)
 
     def close_stdin(self: _OfSession, pid: int, request_timeout: Optional[float] = None) -> Steps[None]:
         return _CallSteps.close_stdin(_OfCall(self._session, pid))
@@ -1089,21 +1131,24 @@ def _stop(session: _Session) -> Steps[bool]:
     return True
 
 
-class _Kill:
-    """Sandbox.kill(id) and sandbox.kill()."""
+class _ById:
+    """A method of a sandbox, and of the class with an id before the other arguments: sandbox.kill() and Sandbox.kill(id)."""
 
-    def __init__(self, run: Callable[[Steps[bool]], Any]):
-        self._run = run
+    def __init__(self, run: Callable[[Steps[Any]], Any], steps: Callable[..., Steps[Any]]):
+        self._run, self._steps = run, steps
 
     def __get__(self, sandbox: Optional[_OfSession], _: Any) -> Callable[..., Any]:
-        def kill(sandbox_id: Optional[str] = None, *, program: str = "sbx", **_: Any) -> Any:
-            if sandbox is not None:
-                return self._run(_stop(sandbox._session))
-            if sandbox_id is None:
-                raise TypeError("kill() of the class needs the id of a sandbox")
-            return self._run(_stop(_Session(sandbox_id, program)))
+        if sandbox is not None:
+            return functools.partial(self._drive, sandbox)
 
-        return kill
+        @functools.wraps(self._steps)
+        def of_class(sandbox_id: str, *arguments: Any, program: str = "sbx", **named: Any) -> Any:
+            return self._drive(_OfSession(_Session(sandbox_id, program)), *arguments, **named)
+
+        return of_class
+
+    def _drive(self, sandbox: _OfSession, *arguments: Any, **named: Any) -> Any:
+        return self._run(self._steps(sandbox, *arguments, **named))
 
 
 _WARNED: set[str] = set()
@@ -1112,7 +1157,7 @@ _WARNED: set[str] = set()
 def _check_compatible(arguments: dict[str, Any]) -> list[str]:
     """What E2B's constructor takes besides: without effect here, refused, or an option of session start."""
     for name in ("network", "mcp", "volume_mounts"):
-        if arguments.pop(name, None):
+        if arguments.pop(name, None) is not None:
             raise InvalidArgumentException(f"{name} is not offered: what a sandbox may reach is in its policy")
     for name in ("api_key", "domain"):
         if arguments.pop(name, None) and name not in _WARNED:
@@ -1153,16 +1198,27 @@ class _Begun(_OfSession):
                 return str(host)
         raise _not_offered("get_host", f'a policy with network.publish = ["{port}:{port}"] makes the port reachable at 127.0.0.1:{port}')
 
+    def upload_url(self, *_: Any, **__: Any) -> Any:
+        raise _not_offered("upload_url", "files.write() takes an open file too")
+
+    def download_url(self, *_: Any, **__: Any) -> Any:
+        raise _not_offered("download_url", 'files.read(path, "stream") gives the bytes')
+
+    def get_mcp_url(self, *_: Any, **__: Any) -> Any:
+        raise _not_offered("get_mcp_url", "sbx mcp is a server for one client, on its standard streams")
+
 
 def _extend(session: _Session, timeout: float) -> Steps[dict[str, Any]]:
-    return session.ask("extend", f"{max(1, math.ceil(timeout))}s")
+    """By the lifetime of its policy at most, where that is known."""
+    if math.isinf(min(timeout, session.lifetime)):
+        raise InvalidArgumentException("timeout is a number of seconds, not inf")
+    return session.ask("extend", f"{max(1, math.ceil(min(timeout, session.lifetime)))}s")
 
 
 def _start(template: Optional[str], timeout: Optional[float], envs: Optional[dict[str, str]], policy: Optional[str], workspace: Optional[str], program: str,
            compatible: dict[str, Any]) -> Steps[dict[str, Any]]:
     options = _check_compatible(compatible)
-    if timeout:
-        math.ceil(timeout)  # what is no number is an error before anything is started
+    _seconds(timeout or 0)  # what is no number is an error before anything is started
     if policy is None and template is not None and (yield from _is_policy(template, program)):
         policy = template
     if workspace is not None:
@@ -1170,20 +1226,18 @@ def _start(template: Optional[str], timeout: Optional[float], envs: Optional[dic
     with _Variables(envs) as variables:
         words = [program, "session", "start", "--json", "--die-with-parent", "--policy", policy or 'e2b', *options, *variables.options]
         facts = yield from _answer(words, descriptors=variables.descriptors)
+    facts["lifetime"] = max(1, facts["expires"] - facts["started"] - 1)  # both are rounded
     if timeout:
-        try:
-            yield from _extend(_Session(facts["name"], program), timeout)
-        except InvalidArgumentException:  # the policy's lifetime is shorter
-            pass
+        yield from _extend(_Session(facts["name"], program, facts), timeout)
     return facts
 
 
 def _find(sandbox_id: str, timeout: Optional[float], program: str, compatible: dict[str, Any]) -> Steps[dict[str, Any]]:
     _check_compatible(compatible)
-    session = _Session(sandbox_id, program)
-    facts = yield from session.ask("show")
+    _seconds(timeout or 0)
+    facts = yield from _Session(sandbox_id, program).ask("show")
     if timeout:
-        yield from _extend(session, timeout)
+        yield from _extend(_Session(sandbox_id, program, facts), timeout)
     return facts
 
 
@@ -1199,10 +1253,6 @@ def _known_context(sandbox: _Begun, name: str) -> Steps[Context]:
 
 
 class _SandboxSteps(_Begun):
-    def close(self: _Begun, **_: Any) -> Steps[bool]:
-        """Ends it. False: it had ended."""
-        return _stop(self._session)
-
     def run_code(self: _Begun, code: str, language: Optional[str] = None, context: Union[Context, str, None] = None, on_stdout: Optional[Callable[[OutputMessage], Any]] = None,
                  on_stderr: Optional[Callable[[OutputMessage], Any]] = None, on_result: Optional[Callable[[CellResult], Any]] = None,
                  on_error: Optional[Callable[[ExecutionError], Any]] = None, envs: Optional[dict[str, str]] = None, timeout: Optional[float] = 60,
@@ -1250,14 +1300,18 @@ class _SandboxSteps(_Begun):
             return False
         return True
 
-    def set_timeout(self: _Begun, timeout: float, request_timeout: Optional[float] = None) -> Steps[None]:
+    def kill(self: _OfSession, **_: Any) -> Steps[bool]:
+        """Ends it. False: it had ended."""
+        return _stop(self._session)
+
+    def set_timeout(self: _OfSession, timeout: float, request_timeout: Optional[float] = None) -> Steps[None]:
         """It lives for so many seconds from now, session.lifetime of its policy at most."""
-        yield from _extend(self._session, timeout)
+        yield from _extend(self._session, _seconds(timeout))
 
-    def get_info(self: _Begun, request_timeout: Optional[float] = None) -> Steps[SandboxInfo]:
-        return _info((yield from self._session.ask("show")), self._metadata)
+    def get_info(self: _OfSession, request_timeout: Optional[float] = None) -> Steps[SandboxInfo]:
+        return _info((yield from self._session.ask("show")), self._metadata if isinstance(self, _Begun) else {})
 
-    def get_metrics(self: _Begun, **_: Any) -> Steps[Metrics]:
+    def get_metrics(self: _OfSession, **_: Any) -> Steps[Metrics]:
         facts = yield from self._session.ask("stats")
         cpus, elapsed = facts["limits"]["cpus"], max(1.0, time.time() - facts["started"])
         return [SandboxMetrics(_time(time.time()), cpus, 0.1 * facts["cpu_ms"] / elapsed / cpus, facts["memory_bytes"], facts["memory_limit_bytes"], facts["disk_bytes"], facts["disk_limit_bytes"])]
@@ -1306,7 +1360,8 @@ class Sandbox(_Begun):
         return sandbox
 
     list = staticmethod(_sync(_list))
-    kill = _Kill(_drive)
+    kill, get_info = _ById(_drive, _SandboxSteps.kill), _ById(_drive, _SandboxSteps.get_info)
+    set_timeout, get_metrics = _ById(_drive, _SandboxSteps.set_timeout), _ById(_drive, _SandboxSteps.get_metrics)
 
     def __enter__(self) -> "Sandbox":
         return self
@@ -1314,10 +1369,10 @@ class Sandbox(_Begun):
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    run_code, close = _sync(_SandboxSteps.run_code), _sync(_SandboxSteps.close)
+    run_code, close = _sync(_SandboxSteps.run_code), _sync(_SandboxSteps.kill)
     create_code_context, list_code_contexts = _sync(_SandboxSteps.create_code_context), _sync(_SandboxSteps.list_code_contexts)
     remove_code_context, restart_code_context = _sync(_SandboxSteps.remove_code_context), _sync(_SandboxSteps.restart_code_context)
-    is_running, set_timeout, get_info, get_metrics = _sync(_SandboxSteps.is_running), _sync(_SandboxSteps.set_timeout), _sync(_SandboxSteps.get_info), _sync(_SandboxSteps.get_metrics)
+    is_running = _sync(_SandboxSteps.is_running)
     pause = create_snapshot = fork = _sync(_SandboxSteps.pause)
 
     @property
@@ -1363,7 +1418,8 @@ class AsyncSandbox(_Begun):
     def list(*, program: str = "sbx", **_: Any) -> AsyncSandboxPaginator:
         return AsyncSandboxPaginator(program)
 
-    kill = _Kill(_drive_async)
+    kill, get_info = _ById(_drive_async, _SandboxSteps.kill), _ById(_drive_async, _SandboxSteps.get_info)
+    set_timeout, get_metrics = _ById(_drive_async, _SandboxSteps.set_timeout), _ById(_drive_async, _SandboxSteps.get_metrics)
 
     async def __aenter__(self) -> "AsyncSandbox":
         return self
@@ -1371,10 +1427,10 @@ class AsyncSandbox(_Begun):
     async def __aexit__(self, *_: Any) -> None:
         await self.close()
 
-    run_code, close = _async(_SandboxSteps.run_code), _async(_SandboxSteps.close)
+    run_code, close = _async(_SandboxSteps.run_code), _async(_SandboxSteps.kill)
     create_code_context, list_code_contexts = _async(_SandboxSteps.create_code_context), _async(_SandboxSteps.list_code_contexts)
     remove_code_context, restart_code_context = _async(_SandboxSteps.remove_code_context), _async(_SandboxSteps.restart_code_context)
-    is_running, set_timeout, get_info, get_metrics = _async(_SandboxSteps.is_running), _async(_SandboxSteps.set_timeout), _async(_SandboxSteps.get_info), _async(_SandboxSteps.get_metrics)
+    is_running = _async(_SandboxSteps.is_running)
     pause = create_snapshot = fork = _async(_SandboxSteps.pause)
 
     @property

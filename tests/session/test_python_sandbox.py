@@ -3,6 +3,7 @@
 
 import ast
 import asyncio
+import datetime
 import glob
 import hashlib
 import importlib.util
@@ -10,6 +11,7 @@ import inspect
 import io
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -198,6 +200,27 @@ class FilesAndCommands(SandboxTest):
         self.assertEqual(sandbox.files.read("directory/directory"), "text")
         self.refuses(sbx.InvalidArgumentException, "is a file", sandbox.files.list, "directory/directory")
 
+    def test_files_are_written_together(self):
+        files = self.sandbox().files
+        entries = [{"path": "a/one", "data": "1"}, {"path": "two", "data": b"2"}]
+        for write in (files.write, files.write_files):
+            self.assertEqual(write(entries), [sbx.WriteInfo("one", "a/one"), sbx.WriteInfo("two", "two")])
+            self.assertEqual((files.read("a/one"), files.read("two"), write([])), ("1", "2", []))
+        for wrong in (5, [5], [{"path": "x"}], [{"path": 5, "data": ""}], {"path": "x", "data": ""}):
+            self.refuses(sbx.InvalidArgumentException, "a list of", files.write, wrong)
+        self.refuses(sbx.InvalidArgumentException, "not NoneType", files.write, "x")
+
+    def test_a_command_that_does_not_read_holds_up_no_caller(self):
+        sandbox = self.sandbox()
+        handle = sandbox.commands.run("sleep 1000", background=True, stdin=True)
+        self.refuses(sbx.TimeoutException, "session send took longer than 3 s", handle.send_stdin, "x" * 10_000_000, request_timeout=3)
+        self.refuses(sbx.TimeoutException, "session send", sandbox.commands.send_stdin, handle.pid, "x" * 10_000_000, request_timeout=3)
+        self.assertTrue(handle.kill())
+        reader = sandbox.commands.run("wc -c", background=True, stdin=True)  # the twin
+        reader.send_stdin("x" * 10_000_000, request_timeout=sessiontest.HANG)
+        reader.close_stdin()
+        self.assertEqual(reader.wait().stdout.strip(), "10000000")
+
     def test_values_of_another_type_are_named(self):
         sandbox = self.sandbox()
         self.refuses(sbx.InvalidArgumentException, "not int", sandbox.files.write, "x", 5)
@@ -205,7 +228,15 @@ class FilesAndCommands(SandboxTest):
         for background in (False, True):
             self.refuses(sbx.InvalidArgumentException, "not int", sandbox.commands.run, 5, background)
         before = [each.sandbox_id for each in sbx.Sandbox.list(program=SBX).next_items()]
-        self.refuses(TypeError, "", sbx.Sandbox, timeout="5m", program=SBX)
+        for wrong in ("5m", -1, float("nan"), True):
+            self.refuses(sbx.InvalidArgumentException, "timeout is a number of seconds", sbx.Sandbox, timeout=wrong, program=SBX)
+            self.refuses(sbx.InvalidArgumentException, "timeout is a number of seconds", sandbox.run_code, "1", timeout=wrong)
+            self.refuses(sbx.InvalidArgumentException, "timeout is a number of seconds", sandbox.set_timeout, wrong)
+        for wrong in ({"A=B": "c"}, {"": "c"}, {"A\0": "c"}, {"A": "\0"}):
+            self.refuses(sbx.InvalidArgumentException, "name of a variable|NUL", sbx.Sandbox, envs=wrong, program=SBX)
+            self.refuses(sbx.InvalidArgumentException, "name of a variable|NUL", sandbox.run_code, "1", envs=wrong)
+            self.refuses(sbx.InvalidArgumentException, "name of a variable|NUL", sandbox.commands.run, "true", envs=wrong)
+        self.assertEqual(sandbox.run_code("import os; os.environ['A']", envs={"A": "b=c"}).text, "b=c")  # the twin
         self.assertEqual([each.sandbox_id for each in sbx.Sandbox.list(program=SBX).next_items()], before)
 
     def test_commands(self):
@@ -282,7 +313,14 @@ class Life(SandboxTest):
             self.assertTrue(0 < (info.end_at - info.started_at).total_seconds() <= 601)
             sandbox.set_timeout(900)
             self.assertGreater((sandbox.get_info().end_at - info.end_at).total_seconds(), 200)
-            self.refuses(sbx.InvalidArgumentException, "session.lifetime", sandbox.set_timeout, 10_000_000)
+            for long in (10_000_000, float("inf")):  # the policy's session.lifetime is the most
+                sandbox.set_timeout(long)
+                self.assertTrue(24 * 3600 - 60 < (sandbox.get_info().end_at - datetime.datetime.now(datetime.timezone.utc)).total_seconds() <= 24 * 3600 + 1)
+            sbx.Sandbox.set_timeout(sandbox.sandbox_id, 100, program=SBX)
+            by_id = sbx.Sandbox.get_info(sandbox.sandbox_id, program=SBX)
+            self.assertEqual((by_id.sandbox_id, by_id.end_at), (sandbox.sandbox_id, sandbox.get_info().end_at))
+            self.assertLess((by_id.end_at - datetime.datetime.now(datetime.timezone.utc)).total_seconds(), 101)
+            self.assertEqual(sbx.Sandbox.get_metrics(sandbox.sandbox_id, program=SBX)[0].mem_total, 1 << 30)
             pages = sbx.Sandbox.list(program=SBX)
             self.assertTrue(pages.has_next)
             self.assertEqual([each.sandbox_id for each in pages.next_items()], [sandbox.sandbox_id])
@@ -335,7 +373,9 @@ class Life(SandboxTest):
         with self.assertRaisesRegex(TypeError, "polcy"):
             self.sandbox(polcy="strict")
         for name in ("network", "mcp", "volume_mounts"):
-            self.refuses(sbx.InvalidArgumentException, name, self.sandbox, **{name: {"x": 1}})
+            for value in ({"x": 1}, {}, False):
+                self.refuses(sbx.InvalidArgumentException, name, self.sandbox, **{name: value})
+        self.assertTrue(self.sandbox(network=None).is_running())  # as if it were not given
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             for _ in range(2):
@@ -388,6 +428,83 @@ class Life(SandboxTest):
         self.refuses(sbx.InvalidArgumentException, "one user", sandbox.commands.run, "id", user="root")
 
 
+class TheTable(SandboxTest):
+    """docs/python.md, "If you come from E2B"."""
+
+    def rows(self):
+        text = (SOURCE / "docs/python.md").read_text()
+        rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("| ") and line.count(" | ") >= 2]
+        return [row for row in rows if row[1] in ("offered", "narrower", "refused", "absent")]
+
+    def words(self, row):
+        return set(re.findall(r"\w+", " ".join(re.findall("`([^`]*)`", row[0]))))
+
+    def test_every_name_has_a_row(self):
+        told = set().union(*(self.words(row) for row in self.rows() if row[1] != "absent"))
+        told |= {f"{verb}_code_context" for verb in ("list", "remove", "restart")} | {"list_code_contexts"}
+        for kind in (sbx.Sandbox, sbx.AsyncSandbox, sbx.Files, sbx.Commands, sbx.CommandHandle, sbx.Execution, sbx.CellResult):
+            self.assertEqual({name for name in dir(kind) if not name.startswith("_")} - told - {"raw", "is_main_result"}, set(), kind)
+        self.assertEqual({field.name for field in sbx.dataclasses.fields(sbx.EntryInfo)} - told - {"name"}, set())
+        self.assertEqual(set(sbx._FORMS) - told, set())
+        for name in inspect.signature(sbx.Sandbox.__init__).parameters:
+            self.assertIn(name, told | {"self", "program", "compatible", "policy", "workspace"})
+
+    def test_what_has_a_row_is_there(self):
+        """But for what is said to be absent."""
+        for row in self.rows():
+            for name in self.words(row) if row[1] == "absent" else ():
+                self.assertFalse(hasattr(sbx.Sandbox, name), name)
+
+    def test_each_refusal_says_what_stands_in_the_row(self):
+        sandbox = self.sandbox()
+        calls = {"AsyncSandbox": sbx.AsyncSandbox, "network": lambda: sbx.Sandbox(network={}, program=SBX), "one user": lambda: sandbox.files.read("x", user="root"), "files.watch_dir": lambda: sandbox.files.watch_dir("x"),
+                 "stdin": lambda: sandbox.commands.run("cat", stdin=True), "pty": sandbox.pty.create, "get_host": lambda: sandbox.get_host(8080), "pause": sandbox.pause, "upload_url": sandbox.upload_url,
+                 "download_url": sandbox.download_url, "get_mcp_url": sandbox.get_mcp_url}
+        sentences = [sentence for row in self.rows() for sentence in re.findall("`([^`]*)`", row[2]) if re.search(r"^\S+( \S+)* is not offered: |^AsyncSandbox\\(\\) can't|^there is one user", sentence)]
+        self.assertGreaterEqual(len(sentences), 9)
+        said = []
+        for function in calls.values():
+            with self.assertRaises(sbx.SandboxException) as raised:
+                function()
+            said.append(str(raised.exception))
+        for sentence in sentences:
+            begin = sentence.split("…")[0].rstrip()
+            self.assertTrue(any(each.startswith(begin) for each in said), (sentence, said))
+        for words in said:
+            self.assertTrue(any(words.startswith(sentence.split("…")[0].rstrip()) for sentence in sentences + ["AsyncSandbox() can't wait for the start: use await AsyncSandbox.create()"]), words)
+
+
+class Growth(SandboxTest):
+    def held(self):
+        """What must not grow: memory and descriptors of this process, and what lies in the directories of the test's own."""
+        with open("/proc/self/statm") as memory:
+            kib = int(memory.read().split()[1]) * 4
+        return kib, len(os.listdir("/proc/self/fd")), sorted(map(str, self.tmp.rglob("*")))
+
+    def start_and_kill(self, count):
+        for _ in range(count):
+            sandbox = sbx.Sandbox(program=SBX)
+            self.assertEqual(sandbox.run_code("6 * 7").text, "42")
+            self.assertTrue(sandbox.kill())
+
+    def does_not_grow(self, count):
+        self.start_and_kill(5)
+        kib, *first = self.held()
+        groups = sessiontest.sbxtest.groups()
+        self.start_and_kill(count)
+        grown, *last = self.held()
+        self.assertEqual(last, first)
+        self.assertLess(grown - kib, 2048)
+        self.assertEqual(sessiontest.sbxtest.dead_groups_since(groups), [])
+        print(f"{count} sandboxes begun and ended: {grown - kib} KiB more, {last[0]} descriptors")
+
+    def test_30_starts_without_growth(self):
+        self.does_not_grow(30)
+
+    def test_slow_1000_starts_without_growth(self):
+        self.does_not_grow(1000)
+
+
 class Async(SandboxTest):
     """AsyncSandbox: what waits is another code, the rest is the same."""
 
@@ -410,7 +527,7 @@ class Async(SandboxTest):
             return {name for name in dir(kind) if not name.startswith("_")}
         for one, other in ((sbx.Sandbox, sbx.AsyncSandbox), (sbx.Files, sbx.AsyncFiles), (sbx.Commands, sbx.AsyncCommands), (sbx.CommandHandle, sbx.AsyncCommandHandle)):
             self.assertEqual(names(one) | {"files", "commands"}, names(other) | {"files", "commands"})
-            for name in names(one) - {"pty", "get_host", "notebook", "filesystem", "kill", "sandbox_id", "pid"}:
+            for name in names(one) - {"pty", "get_host", "upload_url", "download_url", "get_mcp_url", "notebook", "filesystem", "kill", "get_info", "set_timeout", "get_metrics", "sandbox_id", "pid"}:
                 with self.subTest(f"{one.__name__}.{name}"):
                     waits = (one, name) != (sbx.Sandbox, "list")  # it can be awaited; E2B's is not a coroutine
                     self.assertEqual([inspect.iscoroutinefunction(getattr(each, name)) for each in (one, other)], [False, waits])
@@ -454,6 +571,14 @@ class Async(SandboxTest):
                 self.assertEqual(out, "got one\n")
                 break
             await sandbox.commands.close_stdin(handle.pid)
+            deaf = await sandbox.commands.run("sleep 1000", background=True, stdin=True)
+            await self.refuses_async(sbx.TimeoutException, "session send took longer than 3 s", deaf.send_stdin("x" * 10_000_000, request_timeout=3))
+            self.assertEqual(await sandbox.files.write([{"path": "b", "data": "1"}]), [sbx.WriteInfo("b", "b")])
+            self.assertEqual((await sbx.AsyncSandbox.get_info(sandbox.sandbox_id, program=SBX)).sandbox_id, sandbox.sandbox_id)
+            await sandbox.set_timeout(float("inf"))
+            await self.refuses_async(sbx.InvalidArgumentException, "session.lifetime", sbx.AsyncSandbox.set_timeout(sandbox.sandbox_id, 10_000_000, program=SBX))
+            await self.refuses_async(sbx.InvalidArgumentException, "not inf", sbx.AsyncSandbox.set_timeout(sandbox.sandbox_id, float("inf"), program=SBX))
+            self.assertEqual((await sandbox.get_metrics())[0].mem_total, 1 << 30)
             self.assertEqual((await handle.wait()).stdout, "got one\nend\n")
         self.run_async(program)
 
@@ -486,6 +611,23 @@ class Async(SandboxTest):
         self.assertEqual(asyncio.run(run()), [str(number * 2) for number in range(10)])
         self.assertEqual(sbx.Sandbox.list(program=SBX).next_items(), [])
 
+    def test_ten_sandboxes_from_ten_processes(self):
+        code = f"""if True:
+            import sys; sys.path.insert(0, {str(FILE.parent)!r}); import sbx
+            with sbx.Sandbox(program={str(SBX)!r}) as sandbox:
+                sandbox.run_code("x = " + sys.argv[1])
+                print("ready", flush=True); sys.stdin.read()
+                print(sandbox.run_code("x * 2").text)"""
+        makers = [sessiontest.sbxtest.start(["/usr/bin/python3", "-B", "-c", code, str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for number in range(10)]
+        for maker in makers:
+            self.addCleanup(maker.stdout.close)
+            self.assertEqual(maker.stdout.readline(), b"ready\n")
+        self.assertEqual(len(sbx.Sandbox.list(program=SBX).next_items()), 10)
+        for number, maker in enumerate(makers):
+            maker.stdin.close()
+            self.assertEqual((maker.stdout.read().decode(), maker.wait()), (f"{number * 2}\n", 0))
+        self.assertEqual(sbx.Sandbox.list(program=SBX).next_items(), [])
+
     def test_a_list_can_be_awaited_or_not(self):
         async def run():
             async with await sbx.AsyncSandbox.create(program=SBX) as sandbox:
@@ -499,6 +641,13 @@ class Async(SandboxTest):
         self.refuses(sbx.SandboxException, "no program 'absent' on PATH: install sbx", sbx.Sandbox, program="absent")
         with self.assertRaisesRegex(sbx.SandboxException, "no program 'absent' on PATH: install sbx"):
             asyncio.run(sbx.AsyncSandbox.create(program="absent"))
+        for program, words in (("absent", "no program 'absent' on PATH\ninstall sbx, or name it with program="), ("./absent", "no program './absent'\n"),
+                               ("/etc/passwd", "the program '/etc/passwd' can't be started: Permission denied\ninstall")):
+            raised = self.refuses(sbx.SetupFailed, words, sbx.run, "1", program=program)
+            self.assertEqual(raised.code, "no-program")
+        with self.assertRaises(FileNotFoundError) as missing:
+            sbx.run("1", workspace="nowhere", program=SBX)
+        self.assertEqual(missing.exception.filename, "nowhere")
 
     def test_it_says_how_it_begins(self):
         self.refuses(sbx.InvalidArgumentException, "await AsyncSandbox.create", sbx.AsyncSandbox)
