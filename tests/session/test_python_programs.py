@@ -76,6 +76,98 @@ class Programs(ProgramTest):
                 self.assertLess(len(program.read_text().splitlines()), 80, program)
 
 
+# Programs as people write them for E2B, with its documented calls: one that runs what a model wrote, one that analyses data, and one
+# with everything that a sandbox has besides.
+RUN_CODE = """
+from e2b_code_interpreter import Sandbox
+
+def run_sandboxed_code(code):
+    with Sandbox.create(timeout=60) as sandbox:
+        execution = sandbox.run_code(code)
+        if execution.error:
+            return f"{execution.error.name}: {execution.error.value}"
+        return execution.text or "".join(execution.logs.stdout)
+
+for code in ("6 * 7", "print('hi')", "x = 1\\nx / 0", "open('/etc/shadow')"):
+    print(run_sandboxed_code(code))
+"""
+ANALYSE = """
+import base64
+from e2b_code_interpreter import Sandbox
+
+def analyze_data_safely(csv, code):
+    sandbox = Sandbox(timeout=120, envs={"SOURCE": "/data/sales.csv"}, metadata={"user": "7"})
+    try:
+        info = sandbox.files.write("/data/sales.csv", csv)
+        seen = []
+        execution = sandbox.run_code(code, on_stdout=lambda message: seen.append(message.line), on_error=lambda error: seen.append(error.name), timeout=30)
+        pictures = [base64.b64decode(result.png)[1:4] for result in execution.results if result.png]
+        return info.path, execution.text, "".join(seen), pictures, [entry.name for entry in sandbox.files.list("/data")]
+    finally:
+        sandbox.kill()
+
+csv = "month,sum\\n1,40\\n2,2\\n"
+print(*analyze_data_safely(csv, "import csv, os\\nrows = list(csv.DictReader(open(os.environ['SOURCE'])))\\nprint(len(rows), 'rows')\\nsum(int(row['sum']) for row in rows)"))
+print(*analyze_data_safely(csv, "class Chart:\\n    def _repr_png_(self): return b'\\\\x89PNG'\\n    def __repr__(self): return 'a chart'\\nChart()"))
+print(*analyze_data_safely(csv, "raise KeyError('sum')"))
+"""
+EVERYTHING = """
+import asyncio
+from e2b_code_interpreter import AsyncSandbox, Sandbox, CommandExitException, NotFoundException, TimeoutException
+
+sandbox = Sandbox.create()
+sandbox.files.write([{"path": "app/main.py", "data": "print(input().upper())"}, {"path": "app/note", "data": b"bytes"}])
+print([(entry.name, entry.type.value, entry.size) for entry in sandbox.files.list("app")], sandbox.files.read("app/note", format="bytes"))
+print(sandbox.files.make_dir("app"), sandbox.files.exists("app/x"), sandbox.files.rename("app/note", "app/moved").name, sandbox.files.get_info("app/moved").permissions)
+result = sandbox.commands.run("echo hello | python3 app/main.py; pwd; echo $A", envs={"A": "b"}, cwd="/home/user")
+print(result.exit_code, result.stdout.split(), repr(result.stderr))
+try:
+    sandbox.commands.run("exit 3")
+except CommandExitException as error:
+    print("exit", error.exit_code)
+handle = sandbox.commands.run("for i in 1 2 3; do echo $i; done", background=True)
+print([out for out, err, pty in handle if out][0].split()[0], handle.wait().exit_code)
+context = sandbox.create_code_context(cwd="/home/user/app", language="python")
+print(sandbox.run_code("import os; os.getcwd()", context=context).text, sandbox.run_code("console.log(1 + 1)", language="javascript").logs.stdout)
+try:
+    sandbox.run_code("while True: pass", timeout=3)
+except TimeoutException:
+    print("time-out")
+try:
+    sandbox.files.read("absent")
+except NotFoundException:
+    print("not found")
+sandbox.set_timeout(600)
+print(sandbox.is_running(), Sandbox.get_info(sandbox.sandbox_id).sandbox_id == sandbox.sandbox_id, [each.sandbox_id for each in Sandbox.list().next_items()] == [sandbox.sandbox_id])
+print(Sandbox.connect(sandbox.sandbox_id).run_code("1").text, Sandbox.kill(sandbox.sandbox_id), sandbox.is_running())
+
+async def main():
+    async with await AsyncSandbox.create() as sandbox:
+        executions = await asyncio.gather(*(sandbox.run_code(f"{number} * 2") for number in range(3)))
+        print([execution.text for execution in executions])
+
+asyncio.run(main())
+"""
+
+
+class E2B(ProgramTest):
+    def with_one_changed_import(self, program):
+        self.assertEqual(program.count("e2b_code_interpreter"), 1)
+        (self.work / "program.py").write_text(program.replace("e2b_code_interpreter", "sbx"))
+        return self.ran("program.py", PYTHONPATH=str(PROGRAMS)).splitlines()
+
+    def test_a_program_that_runs_what_a_model_wrote(self):
+        self.assertEqual(self.with_one_changed_import(RUN_CODE), ["42", "hi", "", "ZeroDivisionError: division by zero", "FileNotFoundError: [Errno 2] No such file or directory: '/etc/shadow'"])
+
+    def test_a_program_that_analyses_data(self):
+        self.assertEqual(self.with_one_changed_import(ANALYSE), ["/data/sales.csv 42 2 rows", " [] ['sales.csv']", "/data/sales.csv a chart  [b'PNG'] ['sales.csv']", "/data/sales.csv None KeyError [] ['sales.csv']"])
+
+    def test_a_program_that_uses_everything(self):
+        self.assertEqual(self.with_one_changed_import(EVERYTHING), [
+            "[('main.py', 'file', 22), ('note', 'file', 5)] bytearray(b'bytes')", "False False moved rw-r--r--", "0 ['HELLO', '/home/user', 'b'] ''", "exit 3", "1 0",
+            "/home/user/app ['2\\n']", "time-out", "not found", "True True True", "1 True False", "['0', '2', '4']"])
+
+
 @dataclasses.dataclass
 class CodeOutput:
     """As in smolagents: what the agent's loop reads."""
