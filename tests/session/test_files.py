@@ -322,5 +322,79 @@ class Inside(FilesTest):
             self.assertEqual(max(name.count("/") for name in names), depth - 1)
 
 
+class Hostile(FilesTest):
+    """A program inside that lies in every operation: it exchanges names, links out, makes files longer and shorter, and puts FIFOs in their place."""
+
+    LIES = r"""
+import ctypes, os, random, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def exchange(one, other):
+    libc.renameat2(-100, os.fsencode(one), -100, os.fsencode(other), 2)
+os.makedirs("d/sub"); os.makedirs("k")
+for name in ("d/f", "d/sub/f", "f", "g"):
+    open(name, "w").write("inside")
+os.symlink(sys.argv[1], "d.link"); os.symlink(sys.argv[1] + "/f", "f.link"); os.symlink("/proc/self/root" + sys.argv[1], "k.link"); os.mkfifo("f.fifo"); os.symlink("loop", "loop")
+print("ready", flush=True)
+while True:
+    for one, other in (("d", "d.link"), ("f", "f.link"), ("f", "f.fifo"), ("k", "k.link"), ("d", "loop")):
+        exchange(one, other)
+    try: os.truncate("g", random.choice((0, 1, 100_000, 5_000_000)))
+    except OSError: pass
+"""
+
+    def lies(self, rounds):
+        victim = self.tmp / "victim"
+        for name in ("f", "sub/f", "m/x"):
+            self.write(name, "of the host\n", directory=victim)
+        before = sorted((str(path), path.lstat().st_mtime_ns, path.read_text() if path.is_file() else "") for path in victim.rglob("*"))
+        self.begin("--timeout", "60m", "--cpu-time", "60m")
+        call = self.detach("--lang", "python", "-c", self.LIES, str(victim))
+        sessiontest.wait_until(lambda: "ready" in self.sbx_session("logs", "work", call).out, "it lies")
+        out = self.tmp / "out"
+        out.mkdir()
+        done = set()
+        for turn in range(rounds):
+            for words in (("stat", "work", "d/f"), ("ls", "--depth", "9", "work", "."), ("ls", "work", "d"), ("get", "work", "f", "--as", out / "f"), ("get", "work", "g", "--as", out / "g"),
+                          ("get", "work", "f", "--as", "-", "--offset", "1", "--limit", "5"), ("get", "work", "d", out), ("put", "work", "-", "f"), ("put", "work", "-", "d/new"), ("put", "work", "-", "k/a/b"),
+                          ("mkdir", "work", "d/m/n"), ("mv", "work", "d/m", "k/m"), ("rm", "-r", "work", "d/m"), ("rm", "-r", "work", "k/m"), ("rm", "-r", "work", "d/new")):
+                answer = self.sbx_session(*words, stdin=b"mine")
+                self.assertIn(answer.status, (0, 1, 2, 125, 126), answer)
+                self.assertNotIn("of the host", answer.out)
+                if answer.status == 0:
+                    done.add(words[0])
+        self.assertEqual(done, {"stat", "ls", "get", "put", "mkdir", "mv", "rm"})  # the twin: between lies each of them works
+        self.assertEqual(sorted((str(path), path.lstat().st_mtime_ns, path.read_text() if path.is_file() else "") for path in victim.rglob("*")), before)
+        for path in out.rglob("*"):
+            self.assertFalse(path.is_fifo(), path)
+            if path.is_file() and not path.is_symlink():
+                self.assertNotIn(b"of the host", path.read_bytes())
+
+    def test_a_program_that_lies_in_every_operation(self):
+        self.lies(10)
+
+    def test_slow_a_program_that_lies_in_every_operation(self):
+        self.lies(300)
+
+    def test_as_many_entries_as_the_policy_allows(self):
+        """They are listed to the most that a list holds, and each can be named."""
+        most = 120_000
+        self.begin("--set", f"limits.disk_files={most}", "--timeout", "10m", "--cpu-time", "10m", "--disk", "1G", "--memory", "3G")
+        made = self.exec_ok("--lang", "python", "-c", """
+import os
+os.mkdir('many'); made = 0
+try:
+    while True:
+        os.close(os.open('many/%d' % made, os.O_CREAT | os.O_WRONLY)); made += 1
+except OSError: print(made)""").out
+        self.assertLess(int(made), most)
+        self.assertGreater(int(made), 100_000)
+        listing = self.sbx_session("ls", "--json", "work", "many").json
+        self.assertEqual((listing["is_cut"], len(listing["entries"])), (True, 100_000))
+        self.assertEqual(self.sbx_session("stat", "--json", "work", f"many/{int(made) - 1}").json["bytes"], 0)
+        self.assertEqual(self.sbx_session("rm", "-r", "work", "many").status, 0)
+        self.assertEqual(self.sbx_session("put", "work", "-", "many/one", stdin=b"1").status, 0)
+        self.assertEqual([each["name"] for each in self.sbx_session("ls", "--json", "work", "many").json["entries"]], ["one"])
+
+
 if __name__ == "__main__":
     sessiontest.main()
