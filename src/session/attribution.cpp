@@ -24,7 +24,7 @@ std::vector<NetworkFailure> new_failures(const std::vector<NetworkFailure>& befo
 }  // namespace
 
 void Attribution::refused(const Denial& denial, std::uint64_t count,
-                          const network::ProcessName& process_name) {
+                          const std::function<std::string()>& process_name) {
   const auto calls = calls_.all() | std::views::values;
   const bool has_any =
       std::ranges::any_of(calls, [this](const auto& call) { return does_something(*call); });

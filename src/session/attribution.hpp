@@ -10,7 +10,6 @@
 
 #include <sbx/outcome.hpp>
 
-#include "network/tally.hpp"
 #include "run/call.hpp"
 #include "session/calls.hpp"
 #include "session/context_requests.hpp"
@@ -32,7 +31,9 @@ class Attribution {
         meters_(std::move(meters)) {}
 
   /// The network has refused something, to all that run: whose it was is not known.
-  void refused(const Denial& denial, std::uint64_t count, const network::ProcessName& process_name);
+  /// `process_name`: looks for the name of the process.
+  void refused(const Denial& denial, std::uint64_t count,
+               const std::function<std::string()>& process_name);
   /// What the network refused to the call, and where it failed, since the last time; `now`: all
   /// failures so far.
   [[nodiscard]] run::NetworkTrouble take_trouble(Call& call, std::vector<NetworkFailure> now);
