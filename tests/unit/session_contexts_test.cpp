@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <map>
 #include <string>
@@ -20,7 +21,7 @@ struct FakeInterpreters : Interpreters {
   }
   Passed pass_on(std::uint64_t call, const protocol::Request& /*request*/,
                  const Asker& client) override {
-    if (passes == Passed::taken) clients[call].push_back(::dup(client.connection.get()));
+    if (passes == Passed::taken) clients[call].emplace_back(::dup(client.connection.get()));
     return passes;
   }
   void tell(std::uint64_t call, Note::What what) override { told.emplace_back(call, what); }

@@ -62,7 +62,7 @@ struct CallOutputTest : testing::Test {
   }
   [[nodiscard]] std::string log(bool follow = false, std::uint64_t from = 0) {
     TestClient client;
-    output.answer({.call = 1, .out = from, .follow = follow}, client.connection());
+    output.answer({.call = 1, .follow = follow, .out = from}, client.connection());
     return text_of(client);
   }
   [[nodiscard]] static std::string text_of(TestClient& client) {
@@ -99,7 +99,7 @@ TEST_F(CallOutputTest, AFollowerThatLagsIsAnsweredAtOnce) {
 TEST_F(CallOutputTest, TheLastAnswerSaysThatTheCallHasEnded) {
   write(out, "one");
   TestClient client;
-  output.answer({.call = 1, .out = 3, .follow = true}, client.connection());
+  output.answer({.call = 1, .follow = true, .out = 3}, client.connection());
   close_pipes();
   EXPECT_EQ(drained, 1);
   EXPECT_TRUE(output.is_drained());
