@@ -26,6 +26,7 @@
 #include "session/driver_channel.hpp"
 #include "session/drivers.hpp"
 #include "session/inspection.hpp"
+#include "session/interrupts.hpp"
 #include "session/open_cell.hpp"
 #include "session/worker_process.hpp"
 
@@ -39,13 +40,8 @@ using How = record::CellEnd::How;
 
 /// From the start of the interpreter to its first word: imports on a busy machine included.
 constexpr auto kStartsWithin = 60s;
-/// After SIGINT, or after the interpreter said that it ends.
+/// After the interpreter said that it ends, or closed its channel.
 constexpr auto kGrace = 2s;
-constexpr auto kRepeatsAfter = 100ms;
-/// Code that has heard it may clean up, and may also go on.
-constexpr auto kRepeatsToHearerAfter = 500ms;
-/// What the code waits for, and does not end by SIGINT, ends before the interpreter would.
-constexpr auto kChildrenEndAfter = 1s;
 /// For a person who waits at a prompt.
 constexpr auto kInspectsWithin = 1s;
 /// For a reader that doesn't read, after the interpreter's end.
@@ -146,6 +142,18 @@ class ContextWorker {
   Status live_in(EventLoop& loop, supervise::Supervisor& supervisor) {
     loop_ = &loop;
     supervisor_ = &supervisor;
+    interrupts_.emplace(
+        loop, Interrupts::Signals{.interrupt = [this] { supervisor_->signal_group(SIGINT); },
+                                  .unheard =
+                                      [this] {
+                                        if (driver_->unheard_signal != 0)
+                                          supervisor_->signal_main(driver_->unheard_signal);
+                                      },
+                                  .end_children =
+                                      [this] {
+                                        supervise::Supervisor::kill_foreground(
+                                            init_, current_->began_microseconds);
+                                      }});
     output_ = std::make_unique<run::CellOutput>(loop, std::move(out_), std::move(err_));
     channel_->close_driver_ends();
     SBX_TRY(output_->begin({}));
@@ -222,7 +230,7 @@ class ContextWorker {
       send();
       return ask_next();
     }
-    if (message["event"] == "interrupted") return heard();
+    if (message["event"] == "interrupted") return interrupts_->heard();
     if (phase_ == Phase::inspecting && questions_.front().take(message)) return inspected();
     if (!current_ || !current_->said) return;
     const CellAnswer::Said said = current_->said->take(message);
@@ -328,12 +336,11 @@ class ContextWorker {
   /// either, its own end decides.
   void stop_inspecting() {
     questions_.front().answer(language_, state_.context.name, count_);
-    interrupt();
-    deadline_ = loop_->after(kGrace, [this] { inspected(); });
+    interrupts_->begin(Interrupts::Children::stay, [this] { inspected(); });
   }
 
   void inspected() {
-    end_interrupts();
+    end_waiting();
     answer_question(questions_.front());
     questions_.pop_front();
     phase_ = Phase::idle;
@@ -439,11 +446,7 @@ class ContextWorker {
     if (!current_->decide(std::move(end))) return;
     if (phase_ == Phase::preparing) return send();
     loop_->cancel(deadline_);
-    interrupt();
-    children_ = loop_->after(kChildrenEndAfter, [this] {
-      supervise::Supervisor::kill_foreground(init_, current_->began_microseconds);
-    });
-    deadline_ = loop_->after(kGrace, [this] {
+    interrupts_->begin(Interrupts::Children::end, [this] {
       unstopped_ =
           "the interpreter did not stop within 2 s after " + cause_of(current_->record.end);
       supervisor_->end(Cancelled{SIGINT});
@@ -465,33 +468,14 @@ class ContextWorker {
     }
   }
 
-  /// Again and again: a signal may come where nobody heeds it, and code may swallow one.
-  void interrupt() {
-    if (phase_ != Phase::running && phase_ != Phase::inspecting) return;
-    supervisor_->signal_group(SIGINT);
-    // system(3) ignores SIGINT while it waits, so a loop of it hears none.
-    if (is_interrupting_ && !is_heard_ && driver_->unheard_signal != 0)
-      supervisor_->signal_main(driver_->unheard_signal);
-    is_interrupting_ = true;
-    repeat_ =
-        loop_->after(is_heard_ ? kRepeatsToHearerAfter : kRepeatsAfter, [this] { interrupt(); });
-  }
-
-  void heard() {
-    if (!is_interrupting_ || is_heard_) return;
-    is_heard_ = true;
-    loop_->cancel(repeat_);
-    repeat_ = loop_->after(kRepeatsToHearerAfter, [this] { interrupt(); });
-  }
-
-  /// The next cell is not meant.
-  void end_interrupts() {
-    for (const EventLoop::TimerId each : {deadline_, repeat_, children_}) loop_->cancel(each);
-    is_interrupting_ = is_heard_ = false;
+  /// The cell has its answer, or there is none any more.
+  void end_waiting() {
+    loop_->cancel(deadline_);
+    interrupts_->end();
   }
 
   void done(bool ended) {
-    end_interrupts();
+    end_waiting();
     if (phase_ != Phase::running) return;
     if (!ended) return close();
     phase_ = Phase::leaving;
@@ -543,7 +527,7 @@ class ContextWorker {
     if (phase_ == Phase::ended) return !delivered_;
     const bool has_output = current_ && prepared_;
     phase_ = Phase::ended;
-    end_interrupts();
+    end_waiting();
     loop_->cancel(start_);
     channel_->take_rest();
     output_->complete([this, has_output] {
@@ -625,11 +609,8 @@ class ContextWorker {
   std::uint64_t count_ = 0;
   EventLoop::TimerId start_ = EventLoop::kNoTimer;
   EventLoop::TimerId deadline_ = EventLoop::kNoTimer;
-  EventLoop::TimerId repeat_ = EventLoop::kNoTimer;
-  EventLoop::TimerId children_ = EventLoop::kNoTimer;
-  bool is_interrupting_ = false;
-  bool is_heard_ = false;  ///< the code knows of the interrupt
-  std::string unstopped_;  ///< why the interpreter was killed; empty: it was not
+  std::optional<Interrupts> interrupts_;  ///< from when the interpreter lives
+  std::string unstopped_;                 ///< why the interpreter was killed; empty: it was not
   pid_t init_ = -1;
 };
 
