@@ -90,6 +90,8 @@ class Session : private Interpreters {
   [[nodiscard]] Result<int> image();
   Status log_output(Call& call, std::vector<UniqueFd>& fds, const protocol::CallRequest& request);
   Status watch(Call& call);
+  /// A call that could not begin; its worker may be there.
+  void forget_unbegun(Call& call);
   bool on_worker_message(Call& call);
   void answer_question(Call& call);
   /// What appeared is a refusal to all that run.

@@ -116,7 +116,7 @@ Status Session::start_call(protocol::CallRequest request, const std::string& own
     return watch(call);
   };
   if (const Status begun = begin(); !begun) {
-    calls_.all().erase(call.number);
+    forget_unbegun(call);
     return begun;
   }
   // A foreground call's client hears that from the worker, so that its answers can't overtake each
@@ -127,6 +127,11 @@ Status Session::start_call(protocol::CallRequest request, const std::string& own
   // What lists show is made while the worker works.
   call.command = own_title.empty() ? line_of(assignment.request.program) : own_title;
   return {};
+}
+
+void Session::forget_unbegun(Call& call) {
+  if (call.runs()) workers_.dismiss(leave(call));
+  calls_.all().erase(call.number);
 }
 
 Status Session::watch(Call& call) {

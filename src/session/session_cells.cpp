@@ -23,21 +23,22 @@ Result<Interpreters::Started> Session::start(const Context& context) {
   call.since = ::time(nullptr);
   call.began_microseconds = sys::now_microseconds();
   resume();
-  auto worker = fork_worker({.held = *held_,
-                             .name = {directory_.name(), id_, call.number},
-                             .context = {.name = context.name,
-                                         .language = context.language,
-                                         .directory = context.directory,
-                                         .was_lost = context.life == Life::lost,
-                                         .lost_because = context.lost_because}},
-                            work_as_context);
-  if (!worker) {
-    calls_.all().erase(call.number);
+  const auto begin = [&]() -> Status {
+    call.worker = SBX_TRY(fork_worker({.held = *held_,
+                                       .name = {directory_.name(), id_, call.number},
+                                       .context = {.name = context.name,
+                                                   .language = context.language,
+                                                   .directory = context.directory,
+                                                   .was_lost = context.life == Life::lost,
+                                                   .lost_because = context.lost_because}},
+                                      work_as_context));
+    return watch(call);
+  };
+  if (const Status begun = begin(); !begun) {
+    forget_unbegun(call);
     rest_between_calls();
-    return fail(worker.error());
+    return fail(begun.error());
   }
-  call.worker = std::move(*worker);
-  SBX_TRY(watch(call));
   return Started{.call = call.number, .since = call.since};
 }
 
