@@ -42,7 +42,7 @@ TEST_F(CallsTest, NumbersAreNotUsedAgain) {
 TEST_F(CallsTest, ContextsLiveAndDoNotRunAsCalls) {
   running();
   running().is_context = true;
-  calls.add();
+  (void)calls.add();
   EXPECT_EQ(calls.running(), 1U);
   EXPECT_EQ(calls.living(), 2U);
 }

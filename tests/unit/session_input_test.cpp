@@ -96,7 +96,7 @@ TEST_F(CallInputTest, ThoseWhoWaitLearnThatTheCallHasEnded) {
 /// Those that have left do not count.
 TEST_F(CallInputTest, NoMoreWaitThan64) {
   std::vector<TestClient> clients(66);
-  for (int i = 0; i < 65; ++i) input.add(clients[i].connection());
+  for (std::size_t i = 0; i < 65; ++i) input.add(clients[i].connection());
   EXPECT_EQ(clients[64].error(), "too-many-senders");
   clients[30].leave();
   input.add(clients[65].connection());
