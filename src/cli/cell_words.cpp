@@ -21,11 +21,6 @@ namespace {
 using session::member_or;
 using session::part;
 
-/// What came from inside never reaches a terminal raw.
-std::string made_safe(const std::string& text, int fd) {
-  return ::isatty(fd) == 1 ? run::for_terminal(text) : text;
-}
-
 void tell_lost(const Json& record) {
   if (member_or(record, "state", "") != "lost") return;
   const std::string because = member_or(record, "lost_because", "");
@@ -51,7 +46,7 @@ bool show_result(const Json& result, bool quiet, const std::string& cure) {
   // As at an interpreter's own prompt: nothing is said about no value.
   const bool is_nothing = text.empty() || text == "None" || text == "undefined";
   bool printed = true;
-  if (!is_nothing) printed = record::print_answer(made_safe(text + "\n", STDOUT_FILENO));
+  if (!is_nothing) printed = record::print_answer(run::made_safe(text + "\n", STDOUT_FILENO));
   if (quiet) return printed;
   constexpr std::uint64_t kMostOfOneForm = std::uint64_t{4} << 20;  // the drivers' own
   for (const Json& each : part(result, "left_out")) {
@@ -74,7 +69,7 @@ bool show_result(const Json& result, bool quiet, const std::string& cure) {
 void tell_error(const Json& error, const Paint& paint) {
   std::string text = member_or(error, "traceback", "");
   if (text.empty()) text = member_or(error, "name", "") + ": " + member_or(error, "value", "");
-  text = made_safe(text, STDERR_FILENO);
+  text = run::made_safe(text, STDERR_FILENO);
   // The last line says what it was; the colours are ours, as a cell's own never reach a terminal.
   const auto last = text.rfind('\n', text.empty() ? 0 : text.size() - 1) + 1;
   write_stderr(text.substr(0, last) + paint.red(text.substr(last)) + "\n");

@@ -1,5 +1,7 @@
 #include "run/terminal_text.hpp"
 
+#include <unistd.h>
+
 namespace sbx::run {
 
 std::string TerminalText::add(std::string_view piece) {
@@ -14,7 +16,8 @@ std::string TerminalText::end() {
   return shown;
 }
 
-std::string for_terminal(const std::string& text) {
+std::string made_safe(const std::string& text, int descriptor) {
+  if (::isatty(descriptor) != 1) return text;
   TerminalText whole;
   std::string shown = whole.add(text);
   return shown + whole.end();

@@ -19,7 +19,7 @@ class TerminalText {
   supervise::EscapeFilter filter_{supervise::EscapePolicy::visible};
 };
 
-/// The same for a whole text.
-[[nodiscard]] std::string for_terminal(const std::string& text);
+/// The same for a whole text that goes to this descriptor, where that is a terminal.
+[[nodiscard]] std::string made_safe(const std::string& text, int descriptor);
 
 }  // namespace sbx::run
