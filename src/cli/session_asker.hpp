@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "cli/answer.hpp"
@@ -50,6 +51,10 @@ struct SessionAsker {
 
   /// The answer of a command that prints nothing else.
   [[nodiscard]] int answered(const Json& body, int status = kDone) const;
+  template <HasFields Document>
+  [[nodiscard]] int answered(const Document& document, int status = kDone) const {
+    return answered(write_fields(document, Form::document), status);
+  }
   /// Tells that a part failed; the command goes on.
   int tell(const Error& error) const;
 };

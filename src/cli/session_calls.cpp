@@ -12,6 +12,7 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "cli/answer.hpp"
+#include "cli/session_documents.hpp"
 #include "cli/usage.hpp"
 #include "client/sending.hpp"
 #include "run/terminal_text.hpp"
@@ -45,7 +46,7 @@ Status write_to(int fd, const char* name, const std::string& text) {
 Result<int> log_as_json(const SessionAsker& asker, const protocol::LogsRequest& request) {
   const protocol::LogAnswer log = SBX_TRY(asker.ask(request));
   Json json{{"call", request.call}, {"ended", log.ended}};
-  put_name(json, "stdout", log.out_text);
+  put_name(json, "stdout", log.out_text);  // a name that no member can have: it is a macro
   json["stdout_bytes"] = log.out;
   put_name(json, "stderr", log.err_text);
   json["stderr_bytes"] = log.err;
@@ -104,7 +105,8 @@ Result<int> kill_call(const SessionAsker& asker) {
   protocol::KillRequest request{.call = SBX_TRY(asker.call_number())};
   if (asker.operands.size() > 2) request.signal = SBX_TRY(signal_of(asker.operands[2]));
   (void)SBX_TRY(asker.ask(request));
-  return asker.answered({{"call", request.call}, {"signal", request.signal.value_or(SIGTERM)}});
+  return asker.answered(
+      SignalDocument{.call = request.call, .signal = request.signal.value_or(SIGTERM)});
 }
 
 /// TEXT is a line, as a person types one.
@@ -122,7 +124,7 @@ Result<int> send_to_call(const SessionAsker& asker) {
   client::Sending sending(SBX_TRY(session::Client::connect(asker.host, asker.operands.front())),
                           call, std::move(input));
   const std::uint64_t bytes = SBX_TRY(sending.run());
-  return asker.answered({{"call", call}, {"bytes", bytes}, {"ended", asker.typed.end}});
+  return asker.answered(SentDocument{.call = call, .bytes = bytes, .ended = asker.typed.end});
 }
 
 }  // namespace sbx::cli

@@ -17,6 +17,7 @@
 #include "changes/json.hpp"
 #include "changes/kept.hpp"
 #include "cli/answer.hpp"
+#include "cli/session_documents.hpp"
 #include "cli/usage.hpp"
 #include "host/state.hpp"
 #include "run/launch.hpp"
@@ -60,12 +61,12 @@ class SessionLife {
   UniqueFd socket_;
 };
 
-int applied(const SessionAsker& asker, const Json& done, int signal = 0) {
+int applied(const SessionAsker& asker, const AppliedDocument& done) {
   if (asker.typed.output.json && print(dump(session::headed(done))) != kDone)
     return exit_status::kCouldNot;
-  if (signal != 0) return exit_status_of(Cancelled{signal});
-  if (done.value("failures", false)) return exit_status::kCouldNot;
-  return done.value("incomplete", false) ? kFindings : kDone;
+  if (done.signal.value_or(0) != 0) return exit_status_of(Cancelled{*done.signal});
+  if (done.failures.value_or(false)) return exit_status::kCouldNot;
+  return done.incomplete ? kFindings : kDone;
 }
 
 }  // namespace
@@ -105,7 +106,7 @@ Result<int> apply_session(const SessionAsker& asker) {
   const std::vector<std::string> patterns(asker.operands.begin() + 1, asker.operands.end());
   if (!made.snapshot) {
     if (!asker.typed.output.json) write_stderr("sbx: nothing was changed, so nothing is applied\n");
-    return applied(asker, {{"applied", nullptr}, {"incomplete", !patterns.empty()}});
+    return applied(asker, {.incomplete = !patterns.empty()});
   }
   // Signals wait: apply_changes() takes them; one that comes before or after keeps no snapshot
   // from being dropped.
@@ -126,12 +127,10 @@ Result<int> apply_session(const SessionAsker& asker) {
   if (asks && end.signal == SIGHUP && life.has_ended()) return fail(SessionLife::gone());
   if (end.leaves_something() && !asker.typed.output.json)
     write_stderr("sbx: the session keeps what was not applied\n");
-  return applied(asker,
-                 {{"applied", changes::applied_json(end.applied)},
-                  {"incomplete", end.applied.is_incomplete() || !end.wanted || !end.all_met},
-                  {"failures", end.applied.has_failures()},
-                  {"signal", end.signal}},
-                 end.signal);
+  return applied(asker, {.applied = changes::applied_json(end.applied),
+                         .incomplete = end.applied.is_incomplete() || !end.wanted || !end.all_met,
+                         .failures = {end.applied.has_failures()},
+                         .signal = {end.signal}});
 }
 
 Result<int> keep_session(const SessionAsker& asker) {

@@ -9,6 +9,7 @@
 #include "base/tell.hpp"
 #include "base/text.hpp"
 #include "cli/answer.hpp"
+#include "cli/session_documents.hpp"
 #include "cli/usage.hpp"
 #include "session/json.hpp"
 
@@ -44,8 +45,8 @@ Result<int> open_context(const SessionAsker& asker) {
   SBX_TRY(asker.most(1));
   const protocol::InspectAnswer opened = SBX_TRY(asker.ask(protocol::OpenContextRequest{
       .language = asker.typed.request.language, .directory = asker.typed.request.directory}));
-  const Json json = session::headed(
-      {{"context", lossy_utf8(opened.context)}, {"language", lossy_utf8(opened.language)}});
+  const Json json =
+      session::headed(ContextDocument{.context = opened.context, .language = opened.language});
   const int status = print(asker.typed.output.json ? dump(json) : printable(opened.context) + "\n");
   // Nobody knows its name.
   if (status != kDone) (void)asker.ask(protocol::CloseContextRequest{.context = opened.context});
@@ -59,26 +60,26 @@ Result<int> close_context(const SessionAsker& asker) {
         "usage", "\"sbx session close\" needs a session and a context",
         fmt::format("sbx session contexts {} lists them", printable(asker.operands.front())));
   (void)SBX_TRY(asker.ask(protocol::CloseContextRequest{.context = asker.operands[1]}));
-  return asker.answered({{"closed", asker.operands[1]}});
+  return asker.answered(ClosedDocument{.closed = asker.operands[1]});
 }
 
 Result<int> interrupt_contexts(const SessionAsker& asker) {
-  Json names = Json::array();
+  std::vector<std::string> names;
   for (const std::string& name : SBX_TRY(named_contexts(asker))) {
     if (SBX_TRY(asker.ask(protocol::InterruptRequest{.context = name})).interrupted)
       names.push_back(name);
   }
   if (names.empty() && !asker.typed.output.json) write_stderr("sbx: no cell runs there\n");
-  return asker.answered({{"interrupted", std::move(names)}});
+  return asker.answered(InterruptedDocument{.interrupted = std::move(names)});
 }
 
 Result<int> restart_contexts(const SessionAsker& asker) {
-  Json names = Json::array();
+  std::vector<std::string> names;
   for (const std::string& name : SBX_TRY(named_contexts(asker))) {
     (void)SBX_TRY(asker.ask(protocol::RestartRequest{.context = name}));
     names.push_back(name);
   }
-  return asker.answered({{"restarted", std::move(names)}});
+  return asker.answered(RestartedDocument{.restarted = std::move(names)});
 }
 
 }  // namespace sbx::cli

@@ -12,6 +12,7 @@
 #include "cli/parent.hpp"
 #include "cli/report.hpp"
 #include "cli/run_command.hpp"
+#include "cli/session_documents.hpp"
 #include "cli/usage.hpp"
 #include "protocol/packet.hpp"
 #include "protocol/requests.hpp"
@@ -113,7 +114,7 @@ class Exec {
     const auto begun = client.answer<protocol::CallBegun>();
     if (!begun) return tell(begun.error());
     const std::uint64_t call = begun->call;
-    const Json json = session::headed({{"session", name_}, {"call", call}});
+    const Json json = session::headed(BegunDocument{.session = name_, .call = call});
     if (record::print_answer(typed_.output.json ? dump(json) : std::to_string(call) + "\n"))
       return 0;
     // Nobody knows its number.
