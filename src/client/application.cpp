@@ -61,7 +61,7 @@ Status Application::attach(EventLoop& loop, Ended ended) {
                         if (!made) return ended_(fail(made.error()));
                         if (!made->snapshot)
                           return ended_(fail(Error{.kind = ErrorKind::usage,
-                                                   .code = "no-changes",
+                                                   .code = "no-changes-kept",
                                                    .message = "nothing has been changed"}));
                         if (const Status begun = apply(*made); !begun) ended_(fail(begun.error()));
                       }});
@@ -91,7 +91,7 @@ void Application::read() {
   if (report && report->applied) return ended_(std::move(*report->applied));
   if (report && report->failure) return ended_(fail(protocol::error_of(*report->failure)));
   ended_(fail(Error{.kind = ErrorKind::internal,
-                    .code = "application-broke-off",
+                    .code = "call-lost",
                     .message = "the application broke off"}));
 }
 

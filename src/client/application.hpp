@@ -27,7 +27,7 @@ SBX_EXACT(Applied, done)
 /// A hook may not destroy it.
 class Application {
  public:
-  /// Errors: nothing was applied; the code "no-changes" where there is nothing to apply.
+  /// Errors: nothing was applied; the code "no-changes-kept" where there is nothing to apply.
   using Ended = std::function<void(Result<Applied> applied)>;
 
   /// `paths`: below the workspace, as changes name them.

@@ -114,7 +114,7 @@ std::string name_of_change(std::string path, const std::string& directory) {
 }
 
 Json result_of_applied(const Result<client::Applied>& applied) {
-  if (!applied && applied.error().code == "application-broke-off")
+  if (!applied && applied.error().code == "call-lost")
     return result_of_mistake(applied.error().message + ": call changes to see what is left");
   if (!applied)
     return result_of_mistake(
