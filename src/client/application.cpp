@@ -90,9 +90,8 @@ void Application::read() {
   auto report = read_fields<Report>(read_json(said_), {.form = Form::document});
   if (report && report->applied) return ended_(std::move(*report->applied));
   if (report && report->failure) return ended_(fail(protocol::error_of(*report->failure)));
-  ended_(fail(Error{.kind = ErrorKind::internal,
-                    .code = "call-lost",
-                    .message = "the application broke off"}));
+  ended_(fail(Error{
+      .kind = ErrorKind::internal, .code = "call-lost", .message = "the application broke off"}));
 }
 
 }  // namespace sbx::client

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "base/visible_text.hpp"
+#include "mcp/jobs.hpp"
 #include "mcp/rendering.hpp"
 
 namespace sbx::mcp {
@@ -130,6 +131,18 @@ TEST(McpRendering, HasPicturesAsImagesAndTheRecordWithoutWhatWasWritten) {
   const Json without = result_of_record(large, {.max_text = 1000});
   EXPECT_EQ(without["content"].size(), 1U);
   EXPECT_NE(text_of(without).find("pictures left out: 1"), std::string::npos);
+}
+
+TEST(McpRendering, TellsAModelWhatToDoWhereItHasNoContext) {
+  const auto told = [](const char* code) {
+    return sentence_of(Error{.code = code, .message = "why"});
+  };
+  EXPECT_EQ(told("context-ended"), "why: call run_code without context_id");
+  EXPECT_EQ(told("contexts-busy"), "why: call wait for one of them first");
+  EXPECT_EQ(told("no-contexts"), "why: use run_command");
+  EXPECT_EQ(told("no-such-context"),
+            "this server has no context of that context_id: call run_code without context_id");
+  EXPECT_EQ(told("another"), "why: change the call, or ask the user");
 }
 
 }  // namespace
