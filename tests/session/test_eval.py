@@ -296,8 +296,9 @@ sorted(link.split(':')[0] for fd, link in held.items() if fd > 2)
         cell("1")
         self.assertEqual(held.open_objects(), set())
         # Of a network: network/test_allow_list.py. Of thousands of results: test_hostile_messages.py. Of paths: records of runs. Of
-        # output that is passed on: records in notebooks.
-        rare = {*(f".network.failed.{name}" for name in ("what", "why", "count")), ".answer.left_out_more",
+        # output that is passed on: records in notebooks. Of limits: records of runs, whose form they have.
+        rare = {*(f".limits_met.{name}" for name in ("limit", "value", "peak", "evidence", "rule")),
+                *(f".network.failed.{name}" for name in ("what", "why", "count")), ".answer.left_out_more",
                 *(f".denials.{name}" for name in ("options", "options_b64", "what_b64", "allow_with_b64", "during_call")),
                 ".write_error", *(f".write_error.{name}" for name in ("stream", "error", "errno")), "stream.joined"}
         self.assertEqual(held.unseen(), rare)
