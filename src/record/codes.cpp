@@ -52,6 +52,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "\"sbx help\" lists the commands"},
     {"missing-value", CodeOf::command_line, "an option that takes a value has none",
      "write the value after it"},
+    {"not-editable", CodeOf::command_line, "sbx mcp install or remove leaves a client's settings as they are: comments, another entry of that name, a link out of the home",
+     "paste what it has printed"},
     {"other-language", CodeOf::command_line, "a context has one language, and the cell is in another one",
      "name another context: --context NAME"},
     {"other-policy", CodeOf::command_line, "run --session names a policy, and the session that lives has another one",

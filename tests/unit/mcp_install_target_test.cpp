@@ -131,6 +131,7 @@ TEST_F(McpInstallTarget, OverwritesNothingThatAnotherWroteMeanwhile) {
   ASSERT_TRUE(target && missing);
   write("f", "longer than before");
   write("g", "new");
+  EXPECT_EQ(target->replace("ours").error().code, "not-editable");
   EXPECT_TRUE(target->replace("ours").error().message.contains("has changed"));
   EXPECT_TRUE(missing->replace("ours").error().message.contains("has changed"));
   EXPECT_EQ(read("f"), "longer than before");
