@@ -85,6 +85,11 @@ Status take_result(const CLI::App& app, const OptionRow& row, Invocation& typed)
 }
 
 Status take_operands(const CommandRow& row, Split& split, Invocation& typed) {
+  if (*row.passes_on_to != '\0' && split.after_dashes) {
+    const auto passed = split.operands.begin() + static_cast<std::ptrdiff_t>(split.before_dashes);
+    typed.install.passed_on.assign(passed, split.operands.end());
+    split.operands.erase(passed, split.operands.end());
+  }
   if (row.before_program < 0) {
     typed.operands = std::move(split.operands);
     if (std::string_view(row.name) == "session eval" && typed.operands.empty() && !typed.help)

@@ -22,6 +22,8 @@ struct CommandRow {
   /// Operands of its own before a program's words, which are taken byte for byte; -1: it starts no
   /// program.
   int before_program = -1;
+  /// The command whose options follow "--".
+  const char* passes_on_to = "";
 };
 
 [[nodiscard]] std::span<const CommandRow> commands();

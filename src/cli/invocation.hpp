@@ -48,6 +48,15 @@ struct McpOptions {
   bool hashes = false;            ///< mcp tools --sha256
 };
 
+/// mcp install, remove, check.
+struct McpInstallOptions {
+  bool for_project = false;  ///< --scope project
+  std::string name = "sbx";  ///< --name
+  bool replaces_shell = false;
+  bool prints = false;                 ///< --print
+  std::vector<std::string> passed_on;  ///< what follows "--"
+};
+
 /// session get --as, ls --depth, rm -r.
 struct FileOptions {
   std::string as;  ///< empty if none
@@ -77,6 +86,7 @@ struct Invocation {
   std::string session;      ///< run --session, empty if none
   CellOptions cell;
   McpOptions mcp;
+  McpInstallOptions install;
   FileOptions file;
 
   std::vector<policy::PolicyOperand> policies;

@@ -34,6 +34,7 @@ class Splitter {
       const std::string_view word = arguments_[at_];
       if (word == "--") {
         result_.after_dashes = true;
+        result_.before_dashes = result_.operands.size();
         ++at_;
         break;
       }

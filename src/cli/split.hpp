@@ -18,6 +18,7 @@ struct Split {
   std::vector<const OptionRow*> used;  ///< each row that occurs in `own`, once
   std::vector<std::string> operands;
   bool after_dashes = false;
+  std::size_t before_dashes = 0;  ///< operands before "--", where there is one
 };
 
 enum class UnknownOption : std::uint8_t { is_error, is_skipped };
