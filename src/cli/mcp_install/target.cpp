@@ -47,8 +47,13 @@ Status Target::read() {
 }
 
 Status Target::make_directories() {
-  for (const std::string& each : missing_)
-    directory_ = SBX_TRY(held::make_and_open(directory_.get(), each, kPrivateDirectory));
+  for (const std::string& each : missing_) {
+    auto made = held::make_and_open(directory_.get(), each, kPrivateDirectory);
+    // The client's other file may lie in it too, and was written first.
+    if (!made && made.error().errno_value == EEXIST)
+      made = held::open_name(directory_.get(), each, O_PATH | O_DIRECTORY);
+    directory_ = SBX_TRY(std::move(made));
+  }
   missing_.clear();
   return {};
 }
