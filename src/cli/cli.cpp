@@ -17,6 +17,7 @@
 #include "cli/guide.hpp"
 #include "cli/help.hpp"
 #include "cli/mcp_command.hpp"
+#include "cli/mcp_install/command.hpp"
 #include "cli/notebook/command.hpp"
 #include "cli/policy/command.hpp"
 #include "cli/run_command.hpp"
@@ -90,6 +91,9 @@ int dispatch(const Invocation& typed, const Process& process) {
   if (typed.command == "completions") return completions_command(typed);
   if (typed.command == "mcp tools")
     return mcp_tools_command(typed, {.arguments = process.area, .started = process.started});
+  if (typed.command == "mcp install") return mcp_install::install_command(typed);
+  if (typed.command == "mcp remove") return mcp_install::remove_command(typed);
+  if (typed.command == "mcp check") return mcp_install::check_command(typed);
   if (typed.command == "mcp")
     return mcp_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "doctor") return doctor_command(typed);

@@ -316,6 +316,57 @@ std::span<const OptionRow> mcp_tools_options() {
   return rows;
 }
 
+Status take_scope(Invocation& typed, std::string_view value) {
+  typed.install.for_project = value == "project";
+  return {};
+}
+Status take_server_name(Invocation& typed, std::string_view value) {
+  typed.install.name = std::string(value);
+  return {};
+}
+
+Rows rows_of_registering(const char* replace_shell) {
+  Rows list = {{"--scope", "user|project", kOptions, kOnce,
+                "Whose settings: those of the user, or those in the current directory. Without it: "
+                "user.",
+                take_scope},
+               {"--name", "NAME", kOptions, kOnce,
+                "What the client calls the server. Without it: sbx.", take_server_name}};
+  if (*replace_shell != '\0')
+    list.push_back({"--replace-shell", "", kOptions, kOnce, replace_shell,
+                    sets<&Invocation::install, &McpInstallOptions::replaces_shell>});
+  return list;
+}
+
+std::span<const OptionRow> mcp_install_options() {
+  static const Rows rows = [] {
+    Rows list = rows_of_registering(
+        "Deny the client's own shell too, and let run_command work on the same files: with "
+        "--workspace .:read-write, where no workspace is named after --.");
+    list.push_back({"--print", "", kOptions, kOnce,
+                    "Print the files and what they must say, and change nothing. Without CLIENT: "
+                    "for any other client.",
+                    sets<&Invocation::install, &McpInstallOptions::prints>});
+    return with_usual(std::move(list));
+  }();
+  return rows;
+}
+
+std::span<const OptionRow> mcp_remove_options() {
+  static const Rows rows =
+      with_usual(rows_of_registering("Give the client its own shell back too."));
+  return rows;
+}
+
+std::span<const OptionRow> mcp_check_options() {
+  static const Rows rows = [] {
+    Rows list = rows_of_registering("");
+    list.push_back(shared("--yes", "With --scope project, start what the project's file names."));
+    return with_usual(std::move(list));
+  }();
+  return rows;
+}
+
 std::span<const OptionRow> exec_options() {
   static const Rows rows = [] {
     Rows list =
@@ -561,6 +612,19 @@ constexpr CommandRow kCommands[] = {
      kWorks, mcp_options},
     {"mcp tools", "", "Print the tools that sbx mcp offers under these options, one line of JSON.",
      kWorks, mcp_tools_options},
+    {.name = "mcp install",
+     .operands = "[CLIENT] [-- OPTIONS...]",
+     .text = "Register sbx mcp, with these options of it, with a client: claude, codex, gemini, "
+             "opencode, cursor or vscode.",
+     .standing = kWorks,
+     .options = mcp_install_options,
+     .passes_on_to = "mcp"},
+    {"mcp remove", "CLIENT", "Take out of a client's settings what sbx mcp install wrote.", kWorks,
+     mcp_remove_options},
+    {"mcp check", "CLIENT",
+     "Start the server as the settings of a client say, let it run 1+1, and say whether the "
+     "client's own shell is denied.",
+     kWorks, mcp_check_options},
     {"changes list", "", "List the change sets that --keep has kept.", kWorks, json_options},
     {"changes show", "SET", "List the changes of a set.", kWorks, json_options},
     {"changes diff", "SET", "Show the changes of a set, texts line by line.", kWorks, diff_options},

@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "cli/answer.hpp"
 #include "cli/complaint.hpp"
+#include "cli/mcp_install/findings.hpp"
 #include "doctor/doctor.hpp"
 #include "host/state.hpp"
 #include "record/words.hpp"
@@ -169,7 +170,9 @@ int doctor_command(const Invocation& typed) {
       {"means", "Budgets and rules", doctor::examine_means(trials)},
       {"interpreters", "Interpreters of scripts",
        doctor::examine_interpreters(*host, interpreters_of(policies->front(), *context))},
-      {"policies", "Policies, tried in this directory", trials}};
+      {"policies", "Policies, tried in this directory", trials},
+      {"clients", "Clients that sbx mcp can be registered with",
+       mcp_install::examine_clients(*host)}};
   const std::string text =
       typed.output.json
           ? for_programs(sections, *host)

@@ -119,6 +119,14 @@ constexpr const char* kTrySessionStop[] = {"sbx session stop --keep wednesday wo
 constexpr const char* kTryMcp[] = {"sbx mcp -p data-analysis",
                                    "sbx mcp -p agent --workspace .:read-only"};
 constexpr const char* kTryMcpTools[] = {"sbx mcp tools -p data-analysis", "sbx mcp tools --sha256"};
+constexpr const char* kTryMcpInstall[] = {
+    "sbx mcp install claude --replace-shell",
+    "sbx mcp install codex --print -- -p data-analysis",
+};
+constexpr const char* kTryMcpRemove[] = {"sbx mcp remove claude",
+                                         "sbx mcp remove gemini --replace-shell"};
+constexpr const char* kTryMcpCheck[] = {"sbx mcp check claude",
+                                        "sbx mcp check opencode --scope project --yes"};
 constexpr const char* kTryChangesList[] = {"sbx changes list", "sbx changes list --json"};
 constexpr const char* kTryChangesShow[] = {"sbx changes show monday",
                                            "sbx changes show --json monday"};
@@ -188,6 +196,17 @@ constexpr Guide kGuides[] = {
      "here, "
      "or sbx could not do its job."},
     {"mcp tools", kTryMcpTools, kOther},
+    {"mcp install", kTryMcpInstall,
+     "0 done, or there is nothing to change; 1 a file can't be changed, and the text to paste is "
+     "on "
+     "stdout; 2 the command line or the policy is wrong; 125 sbx could not do its job."},
+    {"mcp remove", kTryMcpRemove,
+     "0 done, or there is nothing to remove; 1 a file can't be changed, or has what sbx did not "
+     "write; 2 the command line is wrong; 125 sbx could not do its job."},
+    {"mcp check", kTryMcpCheck,
+     "0 the server runs code; 1 it is not registered, or does not; 2 the command line is wrong; "
+     "125 "
+     "sbx could not do its job."},
     {"changes list", kTryChangesList, kOther},
     {"changes show", kTryChangesShow, kOther},
     {"changes diff", kTryChangesDiff, kShowing},
@@ -200,7 +219,8 @@ constexpr Guide kGuides[] = {
 constexpr const char* kListOfRunning[] = {"run", "ps", "stop", "why"};
 constexpr const char* kListOfSessions[] = {
     "session start", "session exec", "session eval",   "session list", "session show",
-    "session stats", "session stop", "session extend", "mcp",          "mcp tools"};
+    "session stats", "session stop", "session extend", "mcp",          "mcp tools",
+    "mcp install",   "mcp remove",   "mcp check"};
 constexpr const char* kListOfBackground[] = {
     "session calls",   "session logs",     "session wait",      "session kill",    "session send",
     "session context", "session contexts", "session interrupt", "session restart", "session close"};

@@ -40,6 +40,15 @@ class CommandLine(Codes):
         self.refuses("language-with-command", "--lang", "python", "--", "true")
         self.refuses("unknown-option", "--tiemout", "1s", "true")
 
+    def test_settings_of_clients(self):
+        self.write(".claude.json", "{} // mine", directory=self.home)
+        self.says("not-editable", "mcp", "install", "claude", status=1)
+        self.says("not-registered", "mcp", "check", "gemini", status=1)
+        policy = self.policy("")
+        self.assertEqual(self.call("mcp", "install", "codex", "--", "-p", policy).returncode, 0)
+        policy.write_text("no policy")
+        self.says("no-answer", "mcp", "check", "codex", status=1)
+
     def test_values(self):
         self.refuses("missing-value", "--timeout")
         self.refuses("unexpected-value", "--json=yes", "true")

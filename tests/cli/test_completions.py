@@ -108,7 +108,11 @@ class Completions(SbxTest):
         self.assertEqual(self.offered("run", "cat", "--js"), ("program 2", set()))
         self.assertEqual(self.offered("session", "exec", "s", "-q", "cat", "x"), ("program 5", set()))
         self.assertEqual(self.offered("run", "--out", ""), ("directories", set()))
-        for words in (["unknown", ""], ["session", "unknown", ""], ["run", "--unknown="], ["session", "keep", "s", ""], ["session", "eval", "--context", ""]):
+        self.assertEqual(self.offered("mcp", "install", "c"), ("", {"claude", "codex", "cursor"}))
+        self.assertEqual(self.offered("mcp", "check", "claude", "--sc"), ("", {"--scope"}))
+        self.assertEqual(self.offered("mcp", "install", "claude", "--", "--allow-a"), ("", {"--allow-apply"}))  # options of mcp
+        self.assertEqual(self.offered("mcp", "install", "claude", "--", "-p", "str"), ("files", {"strict"}))
+        for words in (["mcp", "install", "claude", ""], ["unknown", ""], ["session", "unknown", ""], ["run", "--unknown="], ["session", "keep", "s", ""], ["session", "eval", "--context", ""]):
             self.assertEqual(self.offered(*words), ("", set()), words)
         self.assertEqual(self.offered()[1], self.offered("")[1])
 

@@ -35,7 +35,7 @@ class Help(SessionTest):
 
     def commands(self):
         """The commands, in the order in which help lists them."""
-        listed = re.findall(r"^  ((?:session|policy|changes) [a-z]+|mcp tools|[a-z]+)(?= |$)", self.help_of().split("\n\n", 2)[2], re.MULTILINE)
+        listed = re.findall(r"^  ((?:session|policy|changes) [a-z]+|mcp (?:tools|install|remove|check)|[a-z]+)(?= |$)", self.help_of().split("\n\n", 2)[2], re.MULTILINE)
         return [name for name in listed if name != "sbx"]
 
     @staticmethod
@@ -122,6 +122,8 @@ class Help(SessionTest):
         if command == "stop" and "--all" in example:
             # Runs are found by sockets of the network namespace: here those of other tests are not.
             return f"unshare {'--net' if sbxtest.IS_ROOT else '--map-root-user --net'} sh -c '{example.replace('sbx', SBX, 1)}'"
+        if command == "mcp check":
+            self.assertEqual(self.shell(example.replace("check", "install").replace(" --yes", "")).returncode, 0)
         if command == "session send":
             return example.replace("work 2", f"work {self.detach('cat', options=('--stdin', 'open'))}")
         if command in ("session logs", "session wait", "session kill"):

@@ -57,7 +57,7 @@ BLOCKS = {
     "git ls-files": "test_the_loop_over_files", "- id: sandbox": "test_the_step_of_a_workflow", "repos:": "test_the_hook_of_pre_commit",
     "run = sbx.run(code": "test_the_python_of_the_page", "const sbx::RunAnswer answer": "test_the_cpp_of_the_page",
     "sbx run --in rain.csv job.py": "test_the_shorter_ways", "./check ": "it runs the tests, so that a test can't: its words are checked",
-    "claude mcp add sbx": "it registers sbx with clients that are not installed here; tests/mcp speaks to the server that it names",
+    "sbx mcp install claude -- -p agent": "tests/mcp registers it with each client, and a server of tests/mcp speaks to it",
 }
 # What the blocks of the README and of docs/install.md name and no test of this script runs.
 NOT_RUN = {

@@ -132,6 +132,9 @@ class Completer {
       if (only_operands || word.size() < 2 || word.front() != '-') {
         if (starts_program()) return belongs_to_program(i);
         operands_.push_back(word);
+      } else if (word == "--" && *command_->passes_on_to != '\0') {
+        command_ = row_of(command_->passes_on_to);  // its options follow
+        operands_.clear();
       } else if (word == "--") {
         only_operands = true;
       } else if (const OptionRow* const row = last_option(word);
@@ -236,6 +239,8 @@ class Completer {
       offer_commands(operands_.empty() ? "" : operands_[0]);
     } else if (kinds.starts_with("SET")) {
       if (operands_.empty() || kinds.ends_with("...")) offer(sets());
+    } else if (has(kinds, "CLIENT")) {
+      if (operands_.empty()) offer(clients());
     } else if (kinds.starts_with("ID")) {
       offer(runs());
     } else if (const auto words = closed_choice(kinds); !words.empty()) {

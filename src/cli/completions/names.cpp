@@ -4,6 +4,7 @@
 
 #include "base/letters.hpp"
 #include "changes/kept.hpp"
+#include "cli/mcp_install/clients.hpp"
 #include "cli/policy/command.hpp"
 #include "cli/session_files.hpp"
 #include "host/host.hpp"
@@ -32,6 +33,13 @@ typename Asked::Answer answer_of(const std::string& session, const Asked& reques
 }
 
 }  // namespace
+
+Offers clients() {
+  Offers found;
+  for (const mcp_install::Client& each : mcp_install::clients())
+    found.push_back({each.name, each.title});
+  return found;
+}
 
 Offers policies() {
   Offers found;

@@ -22,6 +22,8 @@ using Offers = std::vector<Offer>;
 /// Of `run`; of contexts, which keep a state.
 [[nodiscard]] Offers languages();
 [[nodiscard]] Offers languages_of_contexts();
+/// Of `mcp install`.
+[[nodiscard]] Offers clients();
 /// Kept change sets.
 [[nodiscard]] Offers sets();
 /// Runs that are under way.
