@@ -28,6 +28,8 @@ constexpr auto kPhrases = std::to_array<Phrase>({
     {"filenotfound", Trouble::missing},
     {"nosuchfileexception", Trouble::missing},
     {"no rule to make target", Trouble::missing},
+    // rename(2) between two mounts fails so before it looks whether the file is there.
+    {"cross-device link", Trouble::missing},
     {"does not exist", Trouble::missing},
     {": command not found", Trouble::missing},
     {": not found", Trouble::missing},
@@ -113,7 +115,7 @@ void add_before(std::vector<std::string>& names, std::string_view before) {
   std::string_view part = colon == std::string_view::npos ? before : before.substr(colon + 2);
   for (const std::string_view verb : {"cannot create ", "can't create ", "cannot open "})
     if (part.starts_with(verb)) part.remove_prefix(verb.size());
-  if (colon != std::string_view::npos) add(names, stripped(part));
+  add(names, stripped(part));
   const auto blank = before.rfind(' ');
   add(names, blank == std::string_view::npos ? before : before.substr(blank + 1));
 }
