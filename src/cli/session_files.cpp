@@ -34,6 +34,15 @@ std::unexpected<Error> wrong_operands(const Invocation& typed, const char* needs
                     fmt::format("sbx {} --help", typed.command));
 }
 
+/// An empty path is often a variable that is not set, and means nothing to the kernel.
+Status check_paths(const Invocation& typed) {
+  for (std::size_t i = 1; i < typed.operands.size(); ++i)
+    if (typed.operands[i].empty())
+      return cli::usage("usage", fmt::format("\"sbx {}\" got an empty path", typed.command),
+                        "name a file or directory; . is the session's directory");
+  return {};
+}
+
 /// A call that runs sbx's own code inside, with pipes between it and this process.
 class OwnCall {
  public:
@@ -356,6 +365,7 @@ Result<int> get_one(const Invocation& typed, const host::Host& host) {
 }  // namespace
 
 Result<int> put_files(const Invocation& typed, const host::Host& host) {
+  SBX_TRY(check_paths(typed));
   if (typed.operands.size() > 1 && typed.operands[1] == "-") return put_stream(typed, host);
   std::vector<std::string> sources(typed.operands.begin() + 1, typed.operands.end());
   if (sources.empty()) return wrong_operands(typed, "needs a file to copy");
@@ -395,6 +405,7 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
 }
 
 Result<int> get_files(const Invocation& typed, const host::Host& host) {
+  SBX_TRY(check_paths(typed));
   if (!typed.file.as.empty()) return get_one(typed, host);
   if (typed.file.offset > 0 || typed.file.limit > 0)
     return cli::usage("usage", "--offset and --limit without --as have no effect",
@@ -514,6 +525,7 @@ Result<int> change_files(const Invocation& typed, const host::Host& host) {
         fmt::format("to end the session: sbx session stop {}", shell_word(typed.operands.front())));
   if (typed.operands.size() != needs)
     return wrong_operands(typed, verb == "mv" ? "needs a path and a target" : "needs one path");
+  SBX_TRY(check_paths(typed));
   const std::string& path = typed.operands[1];
   std::vector<std::string> words{verb == "rm" && typed.file.recursive ? "rm-r" : verb};
   words.insert(words.end(), typed.operands.begin() + 1, typed.operands.end());
@@ -547,6 +559,7 @@ Result<int> change_files(const Invocation& typed, const host::Host& host) {
 }
 
 Result<int> list_files(const Invocation& typed, const host::Host& host) {
+  SBX_TRY(check_paths(typed));
   if (typed.operands.size() > 2) return wrong_operands(typed, "lists one directory");
   const std::string path = typed.operands.size() > 1 ? typed.operands[1] : ".";
   const auto [listing, status] =

@@ -15,11 +15,16 @@ namespace sbx::mcp {
 
 Result<Log> Log::open(const std::string& path) {
   if (path.empty()) return Log(UniqueFd());
-  UniqueFd file = SBX_TRY(sys::open_at(
-      AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
+  auto file = sys::open_at(
+      AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+  if (!file) {
+    file.error().message = "--log: " + file.error().message;
+    file.error().hint = "name a file in a directory that is there; it is made if it is not";
+    return fail(std::move(file).error());
+  }
   struct stat facts{};
-  if (::fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode) && (facts.st_mode & 077U) == 0)
-    return Log(std::move(file));
+  if (::fstat(file->get(), &facts) == 0 && S_ISREG(facts.st_mode) && (facts.st_mode & 077U) == 0)
+    return Log(std::move(*file));
   return fail(Error{
       .kind = ErrorKind::usage,
       .code = "bad-value",

@@ -137,6 +137,10 @@ Error explain_exec(const plan::Plan& plan, int error) {
   }
   result.kind = ErrorKind::not_executable;
   result.code = "command-not-executable";
+  if (error == EACCES)
+    result.hint =
+        "a program is a file that may be executed: chmod +x FILE, or name its interpreter with "
+        "--lang";
   if (error == E2BIG)
     result.hint = "arguments and environment together are larger than the kernel takes";
   if (error == ENOEXEC)

@@ -33,7 +33,12 @@ Result<UniqueFd> open_source(const std::string& path) {
   if (path == "-")
     return usage("bad-notebook", "--cells does not read standard input",
                  "save the notebook: sbx run --cells FILE.ipynb");
-  UniqueFd file = SBX_TRY(sys::open_to_read(path));
+  auto opened = sys::open_to_read(path);
+  if (!opened) {
+    if (opened.error().hint.empty()) opened.error().hint = kTakes;
+    return fail(std::move(opened).error());
+  }
+  UniqueFd file = std::move(*opened);
   struct stat facts{};
   if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
     return usage("bad-notebook",
