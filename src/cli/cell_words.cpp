@@ -101,12 +101,16 @@ void tell_denials(const Json& record, Remedies cures, const Paint& paint) {
                  (late == 1 ? "was" : "were") + " dropped\n");
 }
 
-void tell_hints(const Json& record, Remedies cures) {
-  const std::string error = error_words(record);
-  if (error.empty()) return;
-  write_stderr(record::hint_words(run::hints_after_cell(error), cures.of_session
-                                                                    ? record::Cured::command
-                                                                    : record::Cured::session));
+void tell_hints(const Json& record, const std::vector<std::string>& notes, Remedies cures) {
+  for (std::string note : notes) {
+    // A command that starts the cell's session itself takes the option.
+    const auto at = cures.of_session ? note.find(run::kAddToSession) : std::string::npos;
+    if (at != std::string::npos) note.replace(at, run::kAddToSession.size(), "add");
+    write_stderr("sbx: " + printable(note) + "\n");
+  }
+  write_stderr(record::hint_words(record::hints_of(record), cures.of_session
+                                                                ? record::Cured::command
+                                                                : record::Cured::session));
 }
 
 void tell_cure(const Json& record, Remedies cures) {
@@ -117,9 +121,10 @@ void tell_cure(const Json& record, Remedies cures) {
                                                                       : record::Cured::session));
 }
 
-void tell_outcome(const Json& record, AlreadySaid known, Remedies cures, const Paint& paint) {
+void tell_outcome(const Json& record, const std::vector<std::string>& notes, AlreadySaid known,
+                  Remedies cures, const Paint& paint) {
   tell_denials(record, cures, paint);
-  tell_hints(record, cures);
+  tell_hints(record, notes, cures);
   if (const auto lost = record.find("write_error"); lost != record.end())
     write_stderr("sbx: cannot write " + member_or(*lost, "stream", "") + ": " +
                  member_or(*lost, "error", "") + "; the rest of it is dropped\n");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/json.hpp"
 #include "base/result.hpp"
@@ -39,11 +40,12 @@ struct Remedies {
 [[nodiscard]] std::string error_words(const Json& record);
 /// What the policy refused to the cell, and what was written before it and belongs to no cell.
 void tell_denials(const Json& record, Remedies cures, const Paint& paint);
-/// What a cell lacked that raised an error, as far as the error tells.
-void tell_hints(const Json& record, Remedies cures);
+/// What a cell that failed may have met. `notes`: those of its end.
+void tell_hints(const Json& record, const std::vector<std::string>& notes, Remedies cures);
 /// What would have let it go on.
 void tell_cure(const Json& record, Remedies cures);
 /// All of these, and what became of the context's state.
-void tell_outcome(const Json& record, AlreadySaid known, Remedies cures, const Paint& paint);
+void tell_outcome(const Json& record, const std::vector<std::string>& notes, AlreadySaid known,
+                  Remedies cures, const Paint& paint);
 
 }  // namespace sbx::cli

@@ -32,7 +32,6 @@
 #include "protocol/requests.hpp"
 #include "record/cell.hpp"
 #include "record/words.hpp"
-#include "run/hints.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
 #include "session/drivers.hpp"
@@ -356,25 +355,19 @@ class Eval {
       run_.count = member_or(answer, "count", std::uint64_t{0});
       for (const Json& each : part(answer, "results"))
         printed = show_result(each, typed_.output.quiet, cure) && printed;
-      if (const Json& error = part(answer, "error"); error.is_object())
+      if (const Json& error = part(answer, "error"); error.is_object()) {
         tell_error(error, paint(typed_));
+        if (error.contains("kind") && !typed_.output.quiet)
+          write_stderr("sbx: --cwd names a directory of the session: sbx session ls " +
+                       typed_.operands.front() + " lists what is there\n");
+      }
     }
     run_.lost_state = member_or(record, "state", "") == "lost";
     run_.ended_context = run_.lost_state && !record.contains("lost_because");
     if (!typed_.output.quiet)
-      tell_outcome(record, known_, {.of_budget = sets_budget(record)}, paint(typed_));
-    if (!typed_.output.quiet) tell_empty(record);
+      tell_outcome(record, last_.notes.value_or(std::vector<std::string>()), known_,
+                   {.of_budget = sets_budget(record)}, paint(typed_));
     return printed;
-  }
-
-  /// A cell that misses a file, where the session shows none.
-  void tell_empty(const Json& record) const {
-    const std::string note = run::note_after_cell(error_words(record), "start the session with");
-    if (note.empty()) return;
-    auto client = session::Client::connect(host_, typed_.operands.front());
-    const auto facts = client ? client->ask(protocol::InfoRequest{})
-                              : Result<protocol::SessionFacts>(fail(client.error()));
-    if (facts && facts->workspace == "empty") write_stderr("sbx: " + note + "\n");
   }
 
   /// An option of this cell set the budget that it has spent.

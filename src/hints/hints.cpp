@@ -157,9 +157,9 @@ class Search {
   [[nodiscard]] Interpreter python() const {
     const std::vector<std::string>& typed = facts_.typed;
     const std::string& chosen = facts_.plan.interpreter.path;
-    if (!chosen.empty()) return {chosen, typed.empty() ? "script.py" : typed.front()};
-    const std::string& command = facts_.plan.executable;
+    const std::string& command = chosen.empty() ? facts_.plan.executable : chosen;
     if (!plan::base_name(command).starts_with("python")) return {};
+    if (!chosen.empty()) return {chosen, typed.empty() ? "script.py" : typed.front()};
     return {command, typed.size() < 2 || typed[1].starts_with('-') ? "..." : typed[1]};
   }
 
@@ -171,11 +171,10 @@ class Search {
     const std::string other =
         chosen.empty() ? "" : interpreter_with(name, chosen, facts_.host, places_);
     if (!other.empty())
-      return Hint{
-          .kind = HintKind::module,
-          .what = name,
-          .text = fmt::format("\"{}\" has no module {}, which {} has: sbx run ... {} {}", chosen,
-                              name, other, other, script == "..." ? script : shell_word(script))};
+      return Hint{.kind = HintKind::module,
+                  .what = name,
+                  .text = fmt::format("\"{}\" has no module {}, which {} has: {}", chosen, name,
+                                      other, choosing(other, script))};
     if (auto hint = about_dependencies(name)) return hint;
     const std::string environment = environment_of(chosen);
     if (environment.empty()) return about_absent_module(Trouble::module, name);
@@ -184,6 +183,16 @@ class Search {
                 .text = fmt::format("the virtual environment \"{}\" has no module {}, and sbx "
                                     "installs none; install it there, outside",
                                     environment, name)};
+  }
+
+  /// The command that takes another interpreter.
+  [[nodiscard]] std::string choosing(const std::string& interpreter,
+                                     const std::string& script) const {
+    if (facts_.of_cell)
+      return fmt::format("PATH={}:$PATH in front of the command chooses it",
+                         plan::parent_of(interpreter));
+    return fmt::format("sbx run ... {} {}", interpreter,
+                       script == "..." ? script : shell_word(script));
   }
 
   /// The virtual environment that was used.

@@ -20,6 +20,7 @@ struct Facts {
   /// The words of the command line that may name files.
   const std::vector<std::string>& typed;
   Reader reader = Reader::unknown;
+  bool of_cell = false;  ///< no command line chose the interpreter
 };
 
 /// Follows the last words of a program that failed, as far as facts bear them out. Changes nothing

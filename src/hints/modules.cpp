@@ -71,12 +71,4 @@ Hint about_absent_module(Trouble trouble, const std::string& module) {
   return hint;
 }
 
-std::vector<Hint> after_cell(std::string_view error) {
-  std::vector<Hint> hints;
-  for (const LastWord& word : last_words(error))
-    if (word.trouble >= Trouble::module && hints.empty())
-      hints.push_back(about_absent_module(word.trouble, word.names.front()));
-  return hints;
-}
-
 }  // namespace sbx::hints

@@ -21,7 +21,4 @@ namespace sbx::hints {
 /// its last words, so no command that installs something names the module.
 [[nodiscard]] Hint about_absent_module(Trouble trouble, const std::string& module);
 
-/// The same for the error of a cell, by its words alone.
-[[nodiscard]] std::vector<Hint> after_cell(std::string_view error);
-
 }  // namespace sbx::hints

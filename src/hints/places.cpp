@@ -67,7 +67,10 @@ std::string Places::outside(std::string_view name) const {
   const std::string path = inside(name);
   if (!host_.home.empty() && plan::is_within(path, home_inside_) && path != home_inside_)
     return plan::normal(host_.home + std::string(plan::below(path, home_inside_)));
-  return plan::normal(plan::joined(host_.working_directory, name));
+  // A call may begin in a directory below the session's, which has the same path here.
+  const bool is_same = plan::is_within(plan_.working_directory, host_.working_directory);
+  return plan::normal(
+      plan::joined(is_same ? plan_.working_directory : host_.working_directory, name));
 }
 
 bool Places::is_shown(const std::string& path) const {

@@ -67,6 +67,10 @@ class Offline {
     outcome.loopback_ports = own_ports_;
   }
   [[nodiscard]] const std::vector<std::uint16_t>& own_ports() const { return own_ports_; }
+  /// The same, since this was called last.
+  [[nodiscard]] std::vector<std::uint16_t> take_own_ports() {
+    return std::exchange(own_ports_, {});
+  }
 
  private:
   /// Who called connect(2) to ask for names last.

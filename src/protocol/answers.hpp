@@ -293,11 +293,12 @@ SBX_FIELDS(CellEvent, after_out, after_err, result, clear, place, failure)
 
 /// The last word to a cell's client.
 struct CellEnded {
-  Json cell;                   ///< the record, sbx.cell/1
-  int status = 0;              ///< as of `sbx session eval`
-  IfAny<ErrorFields> failure;  ///< the cell did not run
+  Json cell;                              ///< the record, sbx.cell/1
+  int status = 0;                         ///< as of `sbx session eval`
+  IfAny<std::vector<std::string>> notes;  ///< sentences for a person
+  IfAny<ErrorFields> failure;             ///< the cell did not run
 };
-SBX_FIELDS(CellEnded, cell, status, failure)
+SBX_FIELDS(CellEnded, cell, status, notes, failure)
 
 enum class Completeness : std::uint8_t { complete, incomplete, invalid };
 [[nodiscard]] constexpr const char* name_of(Completeness status) {

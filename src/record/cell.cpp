@@ -169,6 +169,7 @@ Json with_outcome(const Cell& cell, Json outcome) {
             {"late_bytes", cell.late_bytes},
             {"usage", {{"wall_ms", cell.wall_ms}, {"cpu_ms", cell.cpu_ms}}},
             {"degraded", degraded_json(cell.degraded)}};
+  if (!cell.hints.empty()) json["hints"] = hints_json(cell.hints);
   if (cell.write_error) json["write_error"] = write_error_json(*cell.write_error);
   if (!cell.lost_because.empty()) json["lost_because"] = lossy_utf8(cell.lost_because);
   return json;

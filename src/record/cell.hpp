@@ -56,6 +56,7 @@ struct Cell {
   std::vector<Denial> denials;
   std::vector<LimitMet> limits_met;
   std::vector<NetworkFailure> network_failures;
+  std::vector<Hint> hints;
   std::uint64_t late_bytes = 0;  ///< written since the cell before
   std::uint64_t wall_ms = 0;
   std::uint64_t cpu_ms = 0;

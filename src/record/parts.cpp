@@ -97,6 +97,10 @@ std::vector<NetworkFailure> failures_of(const Json& record) {
   return lib::read_list<NetworkFailure>(part(part(record, "network"), "failed"));
 }
 
+std::vector<Hint> hints_of(const Json& record) {
+  return lib::read_list<Hint>(part(record, "hints"));
+}
+
 Json write_error_json(const WriteError& error) {
   return {{"stream", error.stream},
           {"error", ::strerrordesc_np(error.errno_value)},

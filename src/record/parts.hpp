@@ -28,6 +28,7 @@ namespace sbx::record {
 /// Back from a record of a run or a cell, which is untrusted input.
 [[nodiscard]] std::vector<Denial> denials_of(const Json& record);
 [[nodiscard]] std::vector<NetworkFailure> failures_of(const Json& record);
+[[nodiscard]] std::vector<Hint> hints_of(const Json& record);
 /// A member of an object; null where there is none.
 [[nodiscard]] const Json& part(const Json& object, const char* key);
 [[nodiscard]] Json write_error_json(const WriteError& error);

@@ -47,6 +47,7 @@ class Teller {
     head();
     outcome();
     denials();
+    hints();
     network();
     limits();
     hazards();
@@ -299,6 +300,20 @@ class Teller {
       detail("rule", printable(denial.rule));
       detail("to allow", to_allow(denial));
       detail("risk", printable(denial.risk));
+    }
+  }
+
+  /// A program chooses its last words, so most of it is a guess.
+  void hints() {
+    const std::vector<Hint> hints = hints_of(record_);
+    if (hints.empty()) return;
+    title("What it may have lacked");
+    for (const Hint& hint : hints) {
+      text_ += fmt::format("  {}{}\n", hint.perhaps ? "perhaps " : "", printable(hint.text));
+      std::string options;
+      for (const std::string& word : hint.options)
+        options += (options.empty() ? "" : " ") + (word == "DIR" ? word : shell_word(word));
+      detail(hint.kind == HintKind::lost_file ? "to keep it" : "to allow", printable(options));
     }
   }
 

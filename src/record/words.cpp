@@ -392,9 +392,11 @@ void append_hints(std::string& text, const std::vector<Hint>& hints, Cured where
       cure = (where == Cured::session ? ": start the session with" : ": add") + cure;
     say(text, "{}{}{}", hint.perhaps ? "perhaps " : "", printable(hint.text), printable(cure));
   }
-  const bool is_guess = std::ranges::any_of(
-      hints, [](const Hint& hint) { return hint.kind == HintKind::not_granted; });
-  if (is_guess && where == Cured::command) say(text, "  to be sure: --explain");
+}
+
+bool has_guess(const std::vector<Hint>& hints) {
+  return std::ranges::any_of(hints,
+                             [](const Hint& hint) { return hint.kind == HintKind::not_granted; });
 }
 
 /// One line for all: `sbx why` has the list.
@@ -433,6 +435,7 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   }
   text += note_lines(outcome.notes);
   append_hints(text, outcome.hints, where);
+  if (where == Cured::command && has_guess(outcome.hints)) say(text, "  to be sure: --explain");
   const std::string verdict = std::visit(VerdictSentence{outcome}, outcome.verdict);
   if (!verdict.empty()) say(text, "{}", paint.bold(verdict));
   text += more_words(cure_of_verdict(plan, outcome, limits),

@@ -227,7 +227,13 @@ class Call {
                                       .readers = request_.readers});
     SBX_TRY(supervisor.start());
     if (ties_.live_in) SBX_TRY(ties_.live_in(loop, supervisor));
-    if (ties_.take_attempts) ties_.take_attempts([this] { return attempts(); });
+    if (ties_.take_of_cell)
+      ties_.take_of_cell({.attempts = [this] { return attempts(); },
+                          .explain =
+                              [this](Outcome& cell, const std::string& directory,
+                                     const std::vector<std::string>& operands) {
+                                explain_cell(cell, directory, operands);
+                              }});
     while (!supervisor.over() || delivers()) {
       SBX_TRY(loop.run_once());
       supervisor.after_turn();
@@ -251,6 +257,17 @@ class Call {
     std::ranges::move(shared.refused, std::back_inserter(all.refused));
     all.failed = std::move(shared.failed);
     return all;
+  }
+
+  void explain_cell(Outcome& cell, const std::string& directory,
+                    const std::vector<std::string>& operands) {
+    if (offline_) cell.loopback_ports = offline_->take_own_ports();
+    if (exit_status_of(cell.verdict) == 0) return;
+    plan::Plan plan = *answer_.plan;
+    for (const std::string& each : {plan.call_directory, directory})
+      plan.working_directory = plan::normal(plan::joined(plan.working_directory, each));
+    add_hints(cell, *answer_.policy, plan, held_.host(),
+              {.operands = operands, .how = kAddToSession, .of_cell = true});
   }
 
   /// What was compiled for this call alone. Its processes have ended; /tmp belongs to the session.
@@ -293,7 +310,7 @@ class Call {
           plan::normal(plan::joined(plan.working_directory, plan.call_directory));
     if (ties_.image < 0)
       add_hints(outcome, *answer_.policy, *answer_.plan, held_.host(),
-                {.operands = request_.program.operands, .how = "start the session with"});
+                {.operands = request_.program.operands, .how = kAddToSession});
     // A context ends when it is told to, or with its session.
     if (outcome.left_running.count > 0 && ties_.interpreter == nullptr)
       outcome.notes.push_back(words_of(outcome.left_running));

@@ -41,6 +41,16 @@ struct NetworkTrouble {
   std::vector<NetworkFailure> failed;
 };
 
+/// What an interpreter's supervisor learns of one cell.
+struct OfCell {
+  std::function<NetworkTrouble()> attempts;  ///< to reach a network since it was asked last
+  /// Gives a cell that failed its notes and hints. `cell`: how it ended, what it wrote last, what
+  /// it was refused; `directory`: where it began, from the context's on; `operands`: as HintStyle.
+  std::function<void(Outcome& cell, const std::string& directory,
+                     const std::vector<std::string>& operands)>
+      explain;
+};
+
 /// What joins one call to its session.
 struct CallTies {
   std::string session;             ///< its name, for messages
@@ -58,8 +68,8 @@ struct CallTies {
   std::function<void(pid_t init)> began;
   /// Lets something of the session's live in the call's loop, for as long as the supervisor does.
   std::function<Status(EventLoop& loop, supervise::Supervisor& supervisor)> live_in;
-  /// An interpreter gives what tells the attempts to reach a network since it was asked last.
-  std::function<void(std::function<NetworkTrouble()> attempts)> take_attempts;
+  /// An interpreter's supervisor is given what tells of its cells.
+  std::function<void(OfCell of_cell)> take_of_cell;
   /// A rule with many ports: the session opens the place before connect(2) continues.
   std::function<void(const policy::Address& address, std::uint16_t port)> expect;
   /// Takes the call's mount namespace, to close it when nobody waits for the call's end any more.

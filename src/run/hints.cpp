@@ -152,6 +152,11 @@ std::string share_directory(std::string_view how) {
       how);
 }
 
+bool shows_nothing(const policy::Policy& policy, const plan::Plan& plan, const host::Host& host) {
+  return policy.filesystem.workspace.mode.value == policy::WorkspaceMode::empty &&
+         plan.working_directory == host.working_directory;
+}
+
 /// Says the same whether it exists or not: who typed the name may be a program.
 std::string about_hidden(const std::string& name, const plan::DenyRules& hidden,
                          const host::Host& host) {
@@ -226,6 +231,11 @@ bool says(const Outcome& outcome, std::initializer_list<std::string_view> words)
     return std::string_view(outcome.err.last).contains(word) ||
            std::string_view(outcome.out.last).contains(word);
   });
+}
+
+/// By its own words alone.
+bool misses_file(const Outcome& outcome) {
+  return says(outcome, {"No such file", "no such file", "cannot open file"});
 }
 
 /// The grants of one file each that the policy names; a script is shown without one.
@@ -325,8 +335,7 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
   const std::vector<std::string> typed = typed_names(operands);
   const hints::Places places(policy, plan, host, typed, style.reader);
   const plan::DenyRules hidden(plan::resolve_deny(policy.filesystem.deny, host), host.files.get());
-  const bool is_empty = policy.filesystem.workspace.mode.value == policy::WorkspaceMode::empty &&
-                        plan.working_directory == host.working_directory;
+  const bool is_empty = shows_nothing(policy, plan, host);
   // Only the script itself is bound; the files in its arguments may not be.
   for (const std::string& name : typed) {
     if (name.empty()) continue;
@@ -340,7 +349,8 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
     if (name.find_first_not_of("./") == std::string::npos && is_missing(plan, host, name))
       return is_empty ? share_directory(how) : "";
     if (std::string text = about_hidden(name, hidden, host); !text.empty()) return text;
-    if (places.not_granted(name).empty()) continue;
+    // The hint about what a cell missed says it too, and is in the record.
+    if (style.of_cell || places.not_granted(name).empty()) continue;
     return fmt::format("\"{}\" exists here but not in the sandbox; to show it, {} --read {}", name,
                        how, shell_word(plan::operand_text(name)));
   }
@@ -377,26 +387,19 @@ void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan&
                                                   .host = host,
                                                   .kernels = *all.files,
                                                   .typed = typed,
-                                                  .reader = style.reader});
+                                                  .reader = style.reader,
+                                                  .of_cell = style.of_cell});
   if (!has_known_cause(outcome)) {
     std::string note = hint_after(outcome, policy, plan, host, style);
     if (!note.empty()) leave_out_told(found, note);
+    if (note.empty() && found.empty() && style.of_cell && shows_nothing(policy, plan, host) &&
+        misses_file(outcome))
+      note = share_directory(style.how);
     if (note.empty() && found.empty() && !plan.explain && is_failed_script(outcome, plan))
       note = "note: files outside the policy look absent; rerun with --explain to see which";
     if (!note.empty()) outcome.notes.push_back(std::move(note));
   }
   std::ranges::move(found, std::back_inserter(outcome.hints));
-}
-
-std::vector<Hint> hints_after_cell(std::string_view error) {
-  return hints::after_cell(error);
-}
-
-std::string note_after_cell(std::string_view error, std::string_view how) {
-  const bool misses = std::ranges::any_of(
-      hints::last_words(error),
-      [](const hints::LastWord& word) { return word.trouble == hints::Trouble::missing; });
-  return misses ? share_directory(how) : std::string();
 }
 
 }  // namespace sbx::run

@@ -178,6 +178,16 @@ CellAnswer::Said CellAnswer::take_done(const Json& message) {
   return Said::done;
 }
 
+int CellAnswer::status() const {
+  if (exit_.is_number_integer()) return static_cast<int>(exit_.get<std::int64_t>() & 0xFF);
+  return done_ && ok_ ? 0 : 1;
+}
+
+std::string CellAnswer::error_words() const {
+  if (!error_.is_object()) return {};
+  return error_.value("name", "") + ": " + error_.value("value", "");
+}
+
 Json CellAnswer::json() const {
   if (!done_ && results_.empty() && error_.is_null()) return nullptr;
   Json results = Json::array();

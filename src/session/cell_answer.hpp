@@ -33,6 +33,13 @@ class CellAnswer {
   [[nodiscard]] const Json& last() const { return last_; }
   [[nodiscard]] bool is_done() const { return done_; }
   [[nodiscard]] bool ok() const { return ok_; }
+  /// The status that its code ended with; 1 where it raised an error instead, 0 where all went
+  /// well.
+  [[nodiscard]] int status() const;
+  /// It could not begin in a directory of its own.
+  [[nodiscard]] bool is_of_directory() const { return error_.contains("kind"); }
+  /// "NameError: name 'x' is not defined"; empty: it raised nothing.
+  [[nodiscard]] std::string error_words() const;
   /// "answer" of the record; null where the cell is not done.
   [[nodiscard]] Json json() const;
 

@@ -125,10 +125,7 @@ class ContextWorker {
             },
         .live_in = [this](EventLoop& loop,
                           supervise::Supervisor& supervisor) { return live_in(loop, supervisor); },
-        .take_attempts =
-            [this](std::function<run::NetworkTrouble()> attempts) {
-              attempts_ = std::move(attempts);
-            },
+        .take_of_cell = [this](run::OfCell of_cell) { of_cell_ = std::move(of_cell); },
         .expect = [this](const auto& address, auto port) { session_.expect(address, port); },
         .trouble = [this] { return session_.trouble(); },
         .most_processes = [this] { return session_.most_processes(); }};
@@ -499,9 +496,10 @@ class ContextWorker {
     supervisor_->renew_cpu_time();  // from here on it counts to the next cell
     current_->record.denials = supervisor_->take_denials();
     current_->record.limits_met = supervisor_->take_limits_met(current_->status());
-    run::NetworkTrouble network = attempts_();
+    run::NetworkTrouble network = of_cell_.attempts();
     std::ranges::move(network.refused, std::back_inserter(current_->record.denials));
     current_->record.network_failures = std::move(network.failed);
+    current_->explain(of_cell_);
     (void)output_->begin({});
     answer(*current_);
     current_.reset();
@@ -597,7 +595,7 @@ class ContextWorker {
   EventLoop* loop_ = nullptr;
   supervise::Supervisor* supervisor_ = nullptr;
   std::unique_ptr<run::CellOutput> output_;
-  std::function<run::NetworkTrouble()> attempts_;
+  run::OfCell of_cell_;
   std::optional<run::OutputPosition> position_;  ///< of the message that is read next
   std::deque<OpenCell> queue_;
   std::optional<OpenCell> current_;

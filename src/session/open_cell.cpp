@@ -122,6 +122,24 @@ void OpenCell::tell(CellAnswer::Said what, const run::OutputPosition& after) {
   if (is_told) request_.follow = protocol::send(client(), event).has_value();
 }
 
+void OpenCell::explain(const run::OfCell& of_cell) {
+  Outcome outcome{.verdict = Exited{said && !decided_ ? said->status() : 0},
+                  .denials = record.denials,
+                  .network_failures = record.network_failures};
+  outcome.out.last = record.out.last;
+  outcome.err.last = record.err.last;
+  // An interpreter says its error by the channel, and it is its last word.
+  if (said) outcome.err.last += "\n" + said->error_words();
+  if (said && said->is_of_directory()) return;  // --cwd: that is told, and no file was missed
+  // A cell of a shell is a command line, as of `sh -c`.
+  const bool is_shell = record.language == "bash";
+  of_cell.explain(
+      outcome, request_.directory,
+      is_shell ? std::vector<std::string>{"bash", "-c", code()} : std::vector<std::string>());
+  record.hints = std::move(outcome.hints);
+  notes_ = std::move(outcome.notes);
+}
+
 int OpenCell::status() {
   if (said) record.answer = said->json();
   return record::exit_status_of(record);
@@ -131,8 +149,9 @@ void OpenCell::answer() {
   const int with_status = status();
   if (began_microseconds > 0)
     record.wall_ms = (sys::now_microseconds() - began_microseconds) / 1000;
-  (void)protocol::send(
-      client(), protocol::CellEnded{.cell = record::cell_json(record), .status = with_status});
+  protocol::CellEnded ended{.cell = record::cell_json(record), .status = with_status};
+  if (!notes_.empty()) ended.notes = std::move(notes_);
+  (void)protocol::send(client(), ended);
 }
 
 void OpenCell::answer(const Error& error) {

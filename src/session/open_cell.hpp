@@ -10,6 +10,7 @@
 #include "base/unique_fd.hpp"
 #include "protocol/requests.hpp"
 #include "record/cell.hpp"
+#include "run/call.hpp"
 #include "run/cell_output.hpp"
 #include "session/cell_answer.hpp"
 #include "session/drivers.hpp"
@@ -42,6 +43,8 @@ class OpenCell {
   void tell(CellAnswer::Said what, const run::OutputPosition& after);
   /// The exit status of its answer, as far as it is decided.
   [[nodiscard]] int status();
+  /// Looks for what the cell may have met, if its code failed.
+  void explain(const run::OfCell& of_cell);
   /// The last word to the client.
   void answer();
   void answer(const Error& error);
@@ -60,6 +63,7 @@ class OpenCell {
   UniqueFd err_;
   protocol::EvalRequest request_;
   bool decided_ = false;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace sbx::session

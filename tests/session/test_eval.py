@@ -125,7 +125,7 @@ class Cells(EvalTest):
     def test_a_file_that_is_missing_where_the_session_shows_none_is_told_with_the_way_to_it(self):
         self.write("data.csv", "a,b\n")
         self.start_session()
-        said = "sbx: the working directory inside the sandbox is empty; to share this one copy-on-write, start the session with --workspace .:overlay\n"
+        said = f'sbx: perhaps it needs "data.csv", which is here but not in the sandbox: start the session with --read {self.work}/data.csv\n'
         code = "print(open('data.csv').read())"
         self.assertTrue(self.sbx_session("eval", "work", "-c", code).err.endswith(said))
         self.assertNotIn(said, self.sbx_session("eval", "-q", "work", "-c", code).err)
@@ -292,6 +292,7 @@ sorted(link.split(':')[0] for fd, link in held.items() if fd > 2)
             self.assertEqual(cell("1", *options)["outcome"]["status"], status)
         cell("1", "--cwd", "nowhere")
         held.hold(self.eval("1", "--json", name="nosuch").record)
+        cell("import nosuchmodule")
         self.ended(cell("import os; os._exit(3)"), "died", "lost")
         cell("1")
         self.assertEqual(held.open_objects(), set())
@@ -300,7 +301,7 @@ sorted(link.split(':')[0] for fd, link in held.items() if fd > 2)
         rare = {*(f".limits_met.{name}" for name in ("limit", "value", "peak", "evidence", "rule")),
                 *(f".network.failed.{name}" for name in ("what", "why", "count")), ".answer.left_out_more",
                 *(f".denials.{name}" for name in ("options", "options_b64", "what_b64", "allow_with_b64", "during_call")),
-                ".write_error", *(f".write_error.{name}" for name in ("stream", "error", "errno")), "stream.joined"}
+                *(f".hints.{name}" for name in ("what_b64", "text_b64", "options_b64")), ".write_error", *(f".write_error.{name}" for name in ("stream", "error", "errno")), "stream.joined"}
         self.assertEqual(held.unseen(), rare)
 
     def test_why_explains_a_cell(self):
@@ -507,6 +508,9 @@ class Ends(EvalTest):
         self.assertEqual(self.sbx_session("eval", "work", "--lang", "bash", "tool", "--json").record["outcome"]["status"], "answered")
         (self.work / "tool").write_text("#!/usr/bin/env -S python3 -u\nprint(4)\n")
         self.assertEqual(self.sbx_session("eval", "work", "tool").out, "4\n")
+        if shutil.which("Rscript", path="/usr/local/bin:/usr/bin:/bin"):
+            (self.work / "tool").write_text("#!/usr/bin/Rscript\ncat(nchar('four'), '\\n')\n")
+            self.assertEqual(self.sbx_session("eval", "work", "tool").out, "4 \n")
 
     def test_r_is_interrupted_as_a_cell_begins(self):
         """R drops a signal that comes then."""

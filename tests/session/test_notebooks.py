@@ -249,7 +249,7 @@ class Failures(NotebookTest):
     def test_a_file_that_is_missing_where_none_is_shown_is_told_with_the_way_to_it(self):
         self.write("data.csv", "a,b\n")
         self.write("cells.py", "# %%\nprint(open('data.csv').read())\n")
-        said = "sbx: the working directory inside the sandbox is empty; to share this one copy-on-write, add --workspace .:overlay"
+        said = f'sbx: perhaps it needs "data.csv", which is here but not in the sandbox: add --read {self.work}/data.csv'
         answer = self.run_sbx("run", "--cells", "cells.py")
         self.assertEqual((answer.status, answer.err.splitlines()[-1]), (1, said), answer)
         answer = self.run_sbx("run", "--workspace", ".:overlay", "--cells", "cells.py")

@@ -170,6 +170,7 @@ class Packets(SessionTest):
         self.say("eval", "--stream", "-c", "'x' * 9_000_000")
         self.say("eval", "--timeout", "99h", "-c", "1", status=125)
         self.say("eval", "-c", "import nothing", status=1)
+        self.say("eval", "-c", "import os; open('/tmp/x', 'w').close(); os.rename('/tmp/x', 'y')", status=1)
         self.say("eval", "--lang", "fortran", "-c", "1", status=125)
         self.say("contexts")
         self.say("interrupt")

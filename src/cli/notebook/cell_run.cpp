@@ -112,6 +112,7 @@ class NotebookCellRun {
     err_.finish();
     EndedCell end{.record = last_.cell.is_object() ? std::move(last_.cell) : Json::object(),
                   .status = last_.status,
+                  .notes = last_.notes.value_or(std::vector<std::string>()),
                   .outputs = NotebookOutputs(0),
                   .cancelled_by = cancelled_by_,
                   .unwritten = unwritten()};

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <sbx/error.hpp>
 #include "base/json.hpp"
@@ -14,9 +15,10 @@
 namespace sbx::cli {
 
 struct EndedCell {
-  Json record = Json::object();  ///< sbx.cell/1; empty if there is none
-  int status = 0;                ///< as of `session eval`
-  std::optional<Error> error{};  ///< it did not run, or nobody knows how it ended
+  Json record = Json::object();      ///< sbx.cell/1; empty if there is none
+  int status = 0;                    ///< as of `session eval`
+  std::vector<std::string> notes{};  ///< sentences for a person
+  std::optional<Error> error{};      ///< it did not run, or nobody knows how it ended
   NotebookOutputs outputs;
   int cancelled_by = 0;              ///< the signal that was passed on to it
   std::optional<Error> unwritten{};  ///< of stdout or stderr

@@ -22,7 +22,6 @@
 #include "plan/program/languages.hpp"
 #include "protocol/requests.hpp"
 #include "record/words.hpp"
-#include "run/hints.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
 #include "session/drivers.hpp"
@@ -182,7 +181,6 @@ class CellsCommand {
       return {};
     }
     session_ = started->facts.name;
-    has_no_files_ = started->facts.workspace == "empty";
     run_cells();
     if (target_) note(bring_files_out());
     note(stop());
@@ -260,17 +258,10 @@ class CellsCommand {
     }
     if (is_right) return;
     fail_at(cell, why(end.record), end.status, line_of(end.record));
-    if (!is_silent()) tell_hints(end.record, kCures);
+    if (!is_silent()) tell_hints(end.record, end.notes, kCures);
     if (!is_silent()) tell_cure(end.record, kCures);
-    if (!is_silent()) tell_empty(end.record);
     raised_ = answered && end.cancelled_by == 0;
     if (raised_ && typed_.cell.keep_going) stops_ = false;
-  }
-
-  /// A cell that misses a file, where the sandbox shows none: nothing is looked for.
-  void tell_empty(const Json& record) const {
-    const std::string note = run::note_after_cell(error_words(record), "add");
-    if (has_no_files_ && !note.empty()) write_stderr("sbx: " + note + "\n");
   }
 
   /// A cell may give new data to what an earlier one displayed.
@@ -414,7 +405,6 @@ class CellsCommand {
   host::Host host_;
   UniqueFd signals_;
   std::string session_;
-  bool has_no_files_ = false;
   std::uint64_t count_ = 0;
   Json cells_ = Json::array();
   /// An output that later cells can change by its name.
