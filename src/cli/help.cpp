@@ -72,10 +72,10 @@ std::string command_list(const std::vector<CommandDoc>& tree, const Sheet& sheet
 constexpr std::string_view kRunForms =
     "  sbx run [OPTIONS] SCRIPT|COMMAND [ARGS...]\n"
     "  sbx run [OPTIONS] -- COMMAND [ARGS...]\n"
-    "  sbx run [OPTIONS] --lang NAME - [ARGS...]   the program comes from standard input\n"
+    "  sbx run [OPTIONS] --lang NAME - [ARGS...]   the program is standard input\n"
     "  sbx run [OPTIONS] --lang NAME -c CODE [ARGS...]\n"
-    "  sbx run [OPTIONS] --cells FILE              a notebook, or a script with lines # %%\n"
-    "                                              (.js: // %%) between its cells\n"
+    "  sbx run [OPTIONS] --cells FILE              a notebook, or a script with\n"
+    "                                              lines # %% (.js: // %%)\n"
     "\n"
     "Everything from the first operand on belongs to the program; options of sbx come first.\n";
 

@@ -346,7 +346,9 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
       return fmt::format(
           "\"{}\" leads to \"{}\", which is not in the sandbox; to show it, {} --read {}", name,
           target, how, shell_word(plan::operand_text(target)));
-    if (name.find_first_not_of("./") == std::string::npos && is_missing(plan, host, name))
+    const bool is_directory_here =
+        name.front() == '.' && name.find_first_not_of("./") == std::string::npos;
+    if (is_directory_here && is_missing(plan, host, name))
       return is_empty ? share_directory(how) : "";
     if (std::string text = about_hidden(name, hidden, host); !text.empty()) return text;
     // The hint about what a cell missed says it too, and is in the record.

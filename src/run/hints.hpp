@@ -21,7 +21,7 @@ struct HintStyle {
 };
 
 /// How a session's user adds an option.
-constexpr std::string_view kAddToSession = "start the session with";
+inline constexpr std::string_view kAddToSession = "start the session with";
 
 /// After a failure: what the program may have met, with the option that would let it go on, as
 /// notes and hints.

@@ -274,6 +274,12 @@ class Hints(SbxTest):
             self.assertEqual("--read" in said, name == "plain", said)
         self.assertIn(str(self.home / "plain/token"), said)
 
+    def test_a_directory_that_is_no_workspace_is_not_proposed(self):
+        """rm(1) itself refuses the root. The twin names the working directory."""
+        for name, told in (("/", False), (".", True)):
+            ended = self.sbx("--", "sh", "-c", f"rm -r {name}; exit 1", json_record=False)
+            self.assertEqual(b"--workspace .:overlay" in ended.err, told, ended)
+
     def test_git_clone_in_an_overlay_is_told_how_to_copy(self):
         subprocess.run(["git", "init", "-q", self.work / "src"], check=True)
         subprocess.run(["git", "-C", self.work / "src", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"], check=True)

@@ -52,7 +52,16 @@ TEST_F(PlanTest, AnUnknownCommandIsNotFoundAndTheNearestIsSuggested) {
   const Error failure = error({"pyhton3"});
   EXPECT_EQ(failure.kind, ErrorKind::not_found);
   EXPECT_THAT(failure.hint, HasSubstr("'python3'"));
-  EXPECT_EQ(error({"xyzzy"}).hint, "name a program on PATH, or a file by its path, as ./script.py");
+  EXPECT_EQ(error({"xyzzy"}).hint,
+            "name a program that is installed here, on PATH, or a file by its path, as "
+            "./script.py");
+}
+
+TEST_F(PlanTest, AnInterpreterThatIsMissingIsToldWithItsPackage) {
+  canned.files->file("/home/me/project/a.rb");
+  const Error failure = error({"a.rb"});
+  EXPECT_EQ(failure.code, "no-interpreter");
+  EXPECT_THAT(failure.hint, HasSubstr("sudo apt install ruby"));
 }
 
 TEST_F(PlanTest, AnExistingFileIsAScriptUnlessDashesSayCommand) {

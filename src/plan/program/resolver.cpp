@@ -197,6 +197,33 @@ void Resolver::finish(Launch launch, const std::vector<std::string>& more,
     program_.bin_directories.insert(program_.bin_directories.begin(), std::move(launch.bin));
 }
 
+namespace {
+
+/// Debian's package of a command that has another name.
+struct Package {
+  std::string_view command;
+  std::string_view name;
+};
+constexpr Package kPackages[] = {
+    {"node", "nodejs"},    {"tsx", "nodejs"},   {"Rscript", "r-base-core"},
+    {"lua", "lua5.4"},     {"php", "php-cli"},  {"cc", "gcc"},
+    {"c++", "g++"},        {"go", "golang-go"}, {"javac", "default-jdk-headless"},
+    {"ruby", "ruby"},      {"perl", "perl"},    {"rustc", "rustc"},
+    {"python3", "python3"}};
+
+std::string way_to_interpreter(const std::vector<std::vector<std::string>>& commands) {
+  const std::string_view command =
+      commands.empty() || commands.front().empty() ? std::string_view() : commands.front().front();
+  const auto* const known = std::ranges::find(kPackages, command, &Package::command);
+  const std::string install =
+      known == std::end(kPackages)
+          ? "install one"
+          : "install one, on Debian: sudo apt install " + std::string(known->name);
+  return install + "; or name another one under [interpreters.extensions]";
+}
+
+}  // namespace
+
 Result<Launch> Resolver::first_of(const std::vector<std::vector<std::string>>& commands,
                                   const std::string& purpose) {
   std::string tried;
@@ -224,7 +251,7 @@ Result<Launch> Resolver::first_of(const std::vector<std::vector<std::string>>& c
   return fail({.kind = ErrorKind::not_found,
                .code = "no-interpreter",
                .message = "no interpreter for " + purpose + " is on PATH (tried " + tried + ")",
-               .hint = "install one, or name it under [interpreters.extensions]"});
+               .hint = way_to_interpreter(commands)});
 }
 
 Result<Launch> Resolver::interpreter(const Language& language, std::string reason) {
@@ -418,7 +445,8 @@ Status Resolver::run_command(const std::string& name) {
                  .message = std::move(message),
                  .hint = std::move(hint)});
   };
-  constexpr const char* kNameOne = "name a program on PATH, or a file by its path, as ./script.py";
+  constexpr const char* kNameOne =
+      "name a program that is installed here, on PATH, or a file by its path, as ./script.py";
   if (name.empty()) return not_found("the name of the command is empty", kNameOne);
   // A call has no option that shows files.
   const std::string volume = starts_sandbox_ ? volume_hint(name) : "";
