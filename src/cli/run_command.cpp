@@ -22,6 +22,7 @@
 #include "cli/parent.hpp"
 #include "cli/report.hpp"
 #include "cli/split.hpp"
+#include "cli/start_progress.hpp"
 #include "cli/usage.hpp"
 #include "host/host.hpp"
 #include "host/state.hpp"
@@ -113,18 +114,12 @@ class RunCommand {
   }
 
   run::Sinks sinks() {
-    return {.ended = [this](const run::Answer& answer) { describe(answer); },
-            .walk = [this](const std::string& directory,
-                           std::uint64_t entries) { tell_walk(directory, entries); },
-            .silent = silent_,
-            .paint = paint_};
-  }
-
-  void tell_walk(const std::string& directory, std::uint64_t entries) {
     if (!progress_) progress_.emplace(STDERR_FILENO, silent_);
-    if (entries == 0) return progress_->clear();
-    progress_->tick(fmt::format("looking through {} for names that must stay hidden, {} entries",
-                                printable(directory), entries));
+    run::Sinks sinks = sinks_of(*progress_);
+    sinks.ended = [this](const run::Answer& answer) { describe(answer); };
+    sinks.silent = silent_;
+    sinks.paint = paint_;
+    return sinks;
   }
 
   void complete_request() {

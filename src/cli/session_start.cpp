@@ -9,12 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/progress.hpp"
 #include "base/text.hpp"
 #include "cli/answer.hpp"
 #include "cli/cell_words.hpp"
 #include "cli/complaint.hpp"
 #include "cli/parent.hpp"
 #include "cli/session_exec.hpp"
+#include "cli/start_progress.hpp"
 #include "cli/usage.hpp"
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
@@ -162,7 +164,9 @@ session::StartAnswer start_session(const Invocation& typed, const OwnProcess& pr
   for (auto& each : *variables) request.program.environment.push_back(std::move(each));
   request.arguments = process.arguments;
   const Paint paint = paint_for(typed.output.color, STDERR_FILENO);
-  return session::start(name, std::move(request), {}, [&](const policy::Findings& findings) {
+  Progress progress(STDERR_FILENO, typed.output.quiet || typed.output.json);
+  const run::Sinks sinks = sinks_of(progress);
+  return session::start(name, std::move(request), sinks, [&](const policy::Findings& findings) {
     if (exists == IfExists::is_told || findings.front().code != kExists)
       write_stderr(record::findings_text(findings, paint));
   });

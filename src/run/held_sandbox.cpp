@@ -76,6 +76,7 @@ std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> HeldSandbox::start
                                                       prepared->state_directory,
                                                       std::move(prepared->group)));
     const Status built = held->build(request.arguments);
+    held->host_.on_walk = {};  // calls walk too, and nobody waits for the start any more
     if (built) return held;
     const Error error = built.error();
     prepared->group = std::move(held->group_);

@@ -28,6 +28,12 @@ LANGUAGES = {
 }
 
 
+def filled(text, **values):
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", str(value))
+    return text
+
+
 class CellHints(EvalTest):
     def setUp(self):
         super().setUp()
@@ -53,28 +59,28 @@ class CellHints(EvalTest):
         self.start_session("--read", "data.csv", name="shown")
         for language, cells in self.each():
             with self.subTest(language):
-                hints, said = self.hints(language, cells["missing"].format(n="data.csv"))
+                hints, said = self.hints(language, filled(cells["missing"], n="data.csv"))
                 self.assertEqual([(each["kind"], each["what"], each["options"]) for each in hints],
                                  [("not-granted", str(self.work / "data.csv"), ["--read", str(self.work / "data.csv")])])
                 self.assertIn("start the session with --read ", said[-1])
-                self.assertEqual(self.hints(language, cells["missing"].format(n="data.csv"), name="shown", status=0), ([], []))
+                self.assertEqual(self.hints(language, filled(cells["missing"], n="data.csv"), name="shown", status=0), ([], []))
 
     def test_a_file_that_is_nowhere_is_told_by_its_words_alone(self):
         self.start_session()
         note = "sbx: the working directory inside the sandbox is empty; to share this one copy-on-write, start the session with --workspace .:overlay"
         for language, cells in self.each():
             with self.subTest(language):
-                self.assertEqual(self.hints(language, cells["missing"].format(n="nowhere.csv")), ([], [note]))
+                self.assertEqual(self.hints(language, filled(cells["missing"], n="nowhere.csv")), ([], [note]))
 
     def test_a_write_to_a_read_only_place_is_told_with_its_option_which_helps(self):
         self.start_session("--workspace", ".:read-only")
         self.start_session("--workspace", ".:overlay", name="own")
         for language, cells in self.each():
             with self.subTest(language):
-                hints, said = self.hints(language, cells["read-only"].format(n="out.txt"))
+                hints, said = self.hints(language, filled(cells["read-only"], n="out.txt"))
                 self.assertEqual([(each["kind"], each["options"]) for each in hints], [("read-only", ["--workspace", ".:overlay"])])
                 self.assertIn("start the session with --workspace .:overlay", said[-1])
-                self.assertEqual(self.hints(language, cells["read-only"].format(n="out.txt"), name="own", status=0), ([], []))
+                self.assertEqual(self.hints(language, filled(cells["read-only"], n="out.txt"), name="own", status=0), ([], []))
 
     def test_a_refused_connection_is_told_once_for_its_cell(self):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
@@ -85,7 +91,7 @@ class CellHints(EvalTest):
         self.start_session()
         for language, cells in self.each():
             with self.subTest(language):
-                hints, said = self.hints(language, cells["loopback"].format(p=port))
+                hints, said = self.hints(language, filled(cells["loopback"], p=port))
                 self.assertEqual([(each["kind"], each["options"]) for each in hints], [("loopback", ["--allow-host", f"host.sbx.internal:{port}"])])
                 self.assertIn(f"start the session with --allow-host host.sbx.internal:{port}", said[-1])
                 # The port was an earlier cell's.
@@ -105,9 +111,9 @@ class CellHints(EvalTest):
         self.start_session(name="empty")
         for language, cells in self.each():
             with self.subTest(language):
-                self.assertEqual(self.hints(language, cells["well"].format(n="data.csv"), name="empty", status=0), ([], []))
-                self.assertEqual(self.hints(language, cells["missing"].format(n=".env"))[0], [])
-                self.assertEqual(self.hints(language, cells["missing"].format(n=".env"), name="empty")[0], [])
+                self.assertEqual(self.hints(language, filled(cells["well"], n="data.csv"), name="empty", status=0), ([], []))
+                self.assertEqual(self.hints(language, filled(cells["missing"], n=".env"))[0], [])
+                self.assertEqual(self.hints(language, filled(cells["missing"], n=".env"), name="empty")[0], [])
 
     def test_a_cell_of_bash_has_the_notes_of_a_command_too(self):
         self.start_session("--workspace", ".:overlay")
