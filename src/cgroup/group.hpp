@@ -45,6 +45,9 @@ class Group : public TreeCounters {
   /// Bytes that the kernel can't take back without ending a process: memory of processes, files in
   /// memory, and what the kernel holds for them.
   [[nodiscard]] virtual std::uint64_t memory_held() const = 0;
+  /// Call it when a call or a cell begins in a group inside: memory_limit_met() then tells of what
+  /// comes, not that an earlier call met the limit of the group around.
+  virtual void forget_memory_limit() = 0;
   /// Moves a process into this group; only where joins() is empty (cgroup v2). Errors: setup.
   [[nodiscard]] virtual Status move(pid_t pid) = 0;
 };

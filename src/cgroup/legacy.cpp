@@ -125,6 +125,11 @@ class LegacyGroup final : public Group {
     if (outer_ != nullptr) return outer_->memory_limit_met();
     return memory_peak() + kNearLimit >= memory_limit_ ? 1 : 0;
   }
+  /// The peak is all that tells, and it never falls by itself.
+  void forget_memory_limit() override {
+    if (outer_ != nullptr && outer_->memory_limit_met() > 0)
+      (void)outer_->set(Controller::memory, "memory.max_usage_in_bytes", "0");
+  }
   [[nodiscard]] std::uint64_t memory_held() const override {
     const std::string facts = text(Controller::memory, "memory.stat");
     return number_of(facts, "total_rss") + number_of(facts, "total_shmem") +

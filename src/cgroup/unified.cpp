@@ -231,7 +231,11 @@ class UnifiedGroup final : public Group {
   }
   /// A group inside has no limit of its own: the one around it was reached.
   [[nodiscard]] std::uint64_t memory_limit_met() const override {
-    return outer_ != nullptr ? outer_->memory_limit_met() : number_of(events(), "oom");
+    if (outer_ == nullptr) return number_of(events(), "oom");
+    return outer_->memory_limit_met() - limit_met_before_;
+  }
+  void forget_memory_limit() override {
+    if (outer_ != nullptr) limit_met_before_ = outer_->memory_limit_met();
   }
   [[nodiscard]] std::uint64_t memory_held() const override {
     const std::string facts = read_text(directory_.fd(), "memory.stat").value_or("");
@@ -281,6 +285,7 @@ class UnifiedGroup final : public Group {
   OwnedDirectory init_;  ///< of a held group
   bool held_ = false;
   const UnifiedGroup* outer_ = nullptr;
+  std::uint64_t limit_met_before_ = 0;  ///< of the group around
   Controllers controllers_;
   UniqueFd events_;
 };

@@ -155,7 +155,7 @@ class Call {
     const bool no_process =
         error.code == "cannot-clone" || error.code == "child-died" || error.errno_value == EAGAIN;
     if (no_process && held_.processes_are_used_up()) return processes_used_up();
-    const bool ended = ties_.group != nullptr && ties_.group->memory_kills() > 0;
+    const bool ended = ties_.group != nullptr && ties_.group->memory_kills() > kills_before_;
     return ended || held_.memory_is_full() ? memory_full() : error;
   }
 
@@ -173,6 +173,10 @@ class Call {
     };
     // The kernel might end the holder, if it is the only process that it can end.
     if (held_.memory_is_full()) return fail(memory_full());
+    if (ties_.group != nullptr) {  // made ahead, while other calls ran
+      ties_.group->forget_memory_limit();
+      kills_before_ = ties_.group->memory_kills();
+    }
     const supervise::Exhausted before =
         supervise::exhausted(held_.plan().disk_in_directory ? -1 : held_.sandbox().scratch.get());
     supervise::FullFiles full_before = supervise::files_of_size_on_disk(
@@ -204,6 +208,7 @@ class Call {
                                      std::move(streams.supervisor.err));
     supervise::Settings settings = this->settings();
     settings.exhausted_before = before;
+    settings.memory_kills_before = kills_before_;
     settings.full_files_before = std::move(full_before);
     if (request_.events != nullptr)
       request_.events->started({request_.id, answer_.policy->name.value, plan.command});
@@ -329,6 +334,7 @@ class Call {
   Answer answer_;
   std::optional<Sought> sought_;
   std::optional<network::Offline> offline_;
+  std::uint64_t kills_before_ = 0;  ///< in the group, before the call
 };
 
 }  // namespace

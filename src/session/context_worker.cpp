@@ -410,6 +410,7 @@ class ContextWorker {
     if (!ready_) return;
     phase_ = Phase::running;
     name_state(*current_);
+    if (state_.group != nullptr) state_.group->forget_memory_limit();  // of former cells and calls
     current_->cpu_before = supervisor_->cpu_microseconds();
     channel_->send_text(current_->begin(++count_, *driver_));
     if (const Milliseconds limit = current_->wall_time(); limit.count() > 0)

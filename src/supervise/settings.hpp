@@ -68,6 +68,9 @@ struct Settings {
   std::uint64_t full_files_at_start = 0;
   Exhausted
       exhausted_before{};  ///< of a call: what the private disk had no more of before it began
+  /// A call's: processes that the kernel had killed in its group, for lack of memory, before it
+  /// began: the init that waited for it.
+  std::uint64_t memory_kills_before = 0;
   /// A call's: these files had the maximum size before it began, which says nothing about it.
   FullFiles full_files_before;
   ExplainCall explain;

@@ -2,6 +2,7 @@
 created."""
 
 import ctypes
+import json
 import os
 import pathlib
 import random
@@ -11,7 +12,7 @@ import time
 
 import sbxtest
 from harness import wait_until
-from sbxtest import PROBE, SbxTest
+from sbxtest import PROBE, SBX, SbxTest
 
 NAME = re.compile(r"/(sbx-[0-9a-f]{16})$")
 SHOW = ["--", "cat", "/proc/self/cgroup"]
@@ -272,6 +273,26 @@ class Nested(Groups):
     def test_smaller_limit_of_the_group_around_holds(self):
         ended = self.over_budget(self.hog_inside(1 << 30), "memory", 137)
         self.assertIn("cgroup", ended.outcome["detail"])
+
+    def test_a_call_that_the_group_around_ends_is_not_told_of_an_earlier_ones_limit(self):
+        """The peak of the session's group, which met its limit in the first call, does not fall by itself."""
+        def session(*words, **options):
+            return subprocess.run([SBX, "session", *words], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True,
+                                  text=True, timeout=sbxtest.HANG, check=False, **options)
+
+        def detail():
+            ended = session("exec", "--json", "work", "--", "python3", "-c", "x = b'x' * (1 << 30)")
+            outcome = json.loads(ended.stdout)["outcome"]
+            self.assertEqual((outcome["status"], outcome["reason"]), ("over-budget", "memory"), ended)
+            return outcome["detail"]
+        started = session("start", "--memory", "40M", "--disk", "8M", "work", preexec_fn=lambda: (self.around / "cgroup.procs").write_text("0"))
+        self.addCleanup(session, "stop", "work")
+        self.assertEqual(started.returncode, 0, started)
+        self.assertIn("the session's memory limit of 40 MiB reached", detail())
+        (self.around / "memory.limit_in_bytes").write_text(str(28 << 20))
+        self.assertIn("for want of memory before the limit of 40 MiB was reached", detail())
+        (self.around / "memory.limit_in_bytes").write_text(str(64 << 20))
+        self.assertIn("the session's memory limit of 40 MiB reached", detail())
 
     def test_kill_by_a_container_that_shows_its_groups_only_is_named(self):
         ended = self.over_budget(self.hog_inside(1 << 30, enter=show_groups_only), "memory", 137)

@@ -95,6 +95,7 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
   // Not what is seen here: a fast program may have filled it by now.
   disk_full_ = Fullness(settings.exhausted_before.blocks);
   disk_files_full_ = Fullness(settings.exhausted_before.names);
+  kills_answered_ = settings.memory_kills_before;
   if (!group_has_memory()) outer_kills_at_start_ = outer_kills(settings.outer_events);
 }
 
@@ -476,7 +477,7 @@ void BudgetWatch::begin_part() {
 
 void BudgetWatch::note_counters() {
   if (group_has_memory()) {
-    seen_.memory_killed = group_->memory_kills() > 0;
+    seen_.memory_killed = group_->memory_kills() > settings_.memory_kills_before;
     seen_.memory_limit_met = seen_.memory_killed && group_->memory_limit_met() > 0;
     seen_.memory_peak = group_->memory_peak();
   } else {

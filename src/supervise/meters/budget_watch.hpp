@@ -187,7 +187,7 @@ class BudgetWatch {
   Fullness disk_files_full_;
   std::uint64_t disk_used_ = 0;             ///< bytes on the private tmpfs at the last look
   bool disk_fills_ = false;                 ///< since look_around() last asked: it grew beyond half
-  std::uint64_t kills_answered_ = 0;        ///< of a session, which goes on
+  std::uint64_t kills_answered_ = 0;        ///< and those before; of a session, which goes on
   std::optional<std::uint64_t> rested_at_;  ///< bytes of memory in use at the last look
   std::uint64_t tasks_ = 0;                 ///< when they were last counted
   std::uint64_t counted_at_ = 0;
