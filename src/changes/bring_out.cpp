@@ -35,6 +35,21 @@ std::string ending_words(const Outcome& outcome) {
   return outcome.detail;
 }
 
+/// Empty if everything that was tried was done.
+std::string first_failure(const BroughtOut& done) {
+  const auto words = [](const std::string& path, const std::string& why) {
+    return "'" + printable(path) + "': " + why;
+  };
+  for (const std::vector<workspace::Left>* left : {done.collected ? &done.collected->left : nullptr,
+                                                   done.applied ? &done.applied->left : nullptr}) {
+    if (left == nullptr) continue;
+    const auto first = std::ranges::find_if(*left, &workspace::Left::failed);
+    if (first != left->end()) return words(first->path, first->why);
+  }
+  if (!done.kept || done.kept->lost.empty()) return {};
+  return words(done.kept->lost.front().path, done.kept->lost.front().why);
+}
+
 bool is_protected(const workspace::Left& left) {
   return !left.guard.empty();
 }
@@ -286,12 +301,8 @@ Status BringOut::keep_rest(const workspace::ChangeSet& changes, const Outcome& o
 }
 
 BroughtOut BringOut::take() {
-  const auto failed = [](const std::vector<workspace::Left>& left) {
-    return std::ranges::any_of(left, &workspace::Left::failed);
-  };
-  done_.has_failures = (done_.collected && failed(done_.collected->left)) ||
-                       (done_.applied && failed(done_.applied->left)) ||
-                       (done_.kept && !done_.kept->lost.empty());
+  done_.first_failure = first_failure(done_);
+  done_.has_failures = !done_.first_failure.empty();
   done_.is_incomplete = done_.applied && (done_.applied->is_incomplete() || !all_met_);
   return std::move(done_);
 }

@@ -36,6 +36,7 @@ struct BroughtOut {
   std::optional<Patch> patch;                     ///< --diff, where a record is written
   int signal = 0;              ///< the one that ended --apply before its end, 0 for none
   bool has_failures = false;   ///< files that sbx was asked to write and could not
+  std::string first_failure;   ///< the first of them, and why
   bool is_incomplete = false;  ///< --apply left something, or a pattern matches no change
 };
 

@@ -33,10 +33,11 @@ void imply_overlay(policy::Policy& policy, const changes::BringOutOptions& reque
   mode = {policy::WorkspaceMode::overlay, {.file = option, .layer = Layer::command_line}};
 }
 
-[[nodiscard]] Error not_brought_out() {
+/// With the first cause: -q says no other word.
+[[nodiscard]] Error not_brought_out(const std::string& first) {
   return {.kind = ErrorKind::host,
           .code = "not-brought-out",
-          .message = "not everything could be written",
+          .message = "not everything could be written: " + first,
           .hint = "the record names each file and the reason: --report FILE"};
 }
 
@@ -217,7 +218,7 @@ class Launch {
     if (!finished)
       fails(std::move(finished).error());
     else if (answer_.brought_out.has_failures)
-      fails(not_brought_out());
+      fails(not_brought_out(answer_.brought_out.first_failure));
   }
 
   /// Reports what is known only after the run.
