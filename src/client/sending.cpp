@@ -55,8 +55,8 @@ void Sending::write() {
     const ssize_t sent = ::send(to_.get(), input_.text.data() + at_, input_.text.size() - at_,
                                 MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
-    // Where nobody reads any more, the session says why.
-    if (sent < 0) return loop_->set_events(to_.get(), errno == EAGAIN ? EPOLLOUT : 0U);
+    if (sent < 0 && errno == EAGAIN) return loop_->set_events(to_.get(), EPOLLOUT);
+    if (sent < 0) return stop_writing();
     at_ += static_cast<std::size_t>(sent);
     taken_ += static_cast<std::uint64_t>(sent);
   }
@@ -82,6 +82,13 @@ void Sending::read() {
   loop_->forget(input_.source);
   input_.source = -1;
   finish();
+}
+
+/// Nobody reads any more, because the call has ended or its program has closed the input: the
+/// session says which.
+void Sending::stop_writing() {
+  loop_->set_events(to_.get(), 0);
+  (void)connection_.send(protocol::InputWritten{.refused = true});
 }
 
 void Sending::finish() {

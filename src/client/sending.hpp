@@ -46,6 +46,7 @@ class Sending {
   void write();
   void read();
   void finish();
+  void stop_writing();
   void end(Ended ended);
   void leave();
 

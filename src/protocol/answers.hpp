@@ -386,11 +386,12 @@ struct SignalMessage {
 };
 SBX_FIELDS(SignalMessage, signal)
 
-/// A sender sends this when it has written all.
+/// A sender sends this when it has written all, or can write no more.
 struct InputWritten {
-  bool end = false;  ///< nothing comes after it
+  bool end = false;      ///< nothing comes after it
+  bool refused = false;  ///< the rest was not taken: nobody reads it
 };
-SBX_FIELDS(InputWritten, end)
+SBX_FIELDS(InputWritten, end, refused)
 
 /// A cell's client sends this to end the cell; a second one ends its context.
 struct CancelMessage {

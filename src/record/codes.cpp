@@ -36,7 +36,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "sbx session calls NAME lists those that run"},
     {"context-busy", CodeOf::command_line, "too many cells of a context run or wait",
      "wait, use another context, or interrupt the cell that runs"},
-    {"input-ended", CodeOf::command_line, "input is for a call of a session whose standard input has ended",
+    {"input-ended", CodeOf::command_line, "input is for a call of a session whose standard input has ended, or was closed by its program",
      "send --end comes last; begin another call"},
     {"input-not-open", CodeOf::command_line, "input is for a call of a session whose standard input is not open",
      "begin the call with exec -d --stdin open"},

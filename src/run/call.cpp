@@ -115,6 +115,7 @@ class Call {
     const plan::Plan& plan = *answer_.plan;
     supervise::Settings settings = settings_of(plan, {.capture = request_.capture});
     settings.disk_in_directory = false;  // the session watches it
+    settings.input_is_sent = ties_.input_is_sent;
     if (plan.explain) std::ranges::move(sought_->notes(), std::back_inserter(settings.notes));
     if (plan.network.notes_connect()) {
       if (plan.network.names_attempts()) offline_.emplace(plan.network, std::vector<UniqueFd>());
@@ -164,6 +165,8 @@ class Call {
     supervise::StreamPair streams =
         SBX_TRY(supervise::make_streams(stdin_from(plan.stdin_mode), plan.stdin_file,
                                         output_form(plan, request_.capture), held_.owner()));
+    // Nobody else reads it, and who holds a read end does not see that the program has closed its.
+    if (ties_.input_is_sent) streams.supervisor.in_gauge.reset();
     const supervise::SignalScope signals = SBX_TRY(supervise::SignalScope::make());
     const spawn::NetworkRequest no_network;
     const spawn::Disk no_disk;

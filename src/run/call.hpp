@@ -64,6 +64,8 @@ struct CallTies {
   /// Its output goes to the session's log, which keeps a part: no cap, unless output.exceed ends
   /// the call.
   bool is_logged = false;
+  /// Standard input is a socket to which the session lets others write.
+  bool input_is_sent = false;
   /// Called when its init exists, with the init's pid.
   std::function<void(pid_t init)> began;
   /// Lets something of the session's live in the call's loop, for as long as the supervisor does.

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <span>
 #include <string>
 
@@ -15,6 +16,9 @@ namespace {
 
 /// Each holds a descriptor.
 constexpr std::size_t kMostSenders = 64;
+/// A program that has ended has closed its input too; that its call has ended is known a moment
+/// later.
+constexpr std::chrono::milliseconds kEndsSoon{200};
 
 Error too_many_senders(std::size_t count, std::uint64_t call) {
   return {.kind = ErrorKind::usage,
@@ -38,6 +42,7 @@ void forget_those_that_left(std::vector<UniqueFd>& senders) {
 }  // namespace
 
 CallInput::~CallInput() {
+  loop_.cancel(closed_);
   if (!senders_.empty()) loop_.forget(senders_.front().get());
 }
 
@@ -45,6 +50,13 @@ Error CallInput::ended() const {
   return {.kind = ErrorKind::usage,
           .code = "input-ended",
           .message = "the standard input of call " + std::to_string(call_) + " has ended"};
+}
+
+Error CallInput::closed_by_program() const {
+  return {
+      .kind = ErrorKind::usage,
+      .code = "input-ended",
+      .message = "the program of call " + std::to_string(call_) + " has closed its standard input"};
 }
 
 void CallInput::add(UniqueFd sender) {
@@ -70,13 +82,18 @@ void CallInput::give_turn() {
 
 /// The sender has written all, or it has left; then the program has what it wrote until then.
 void CallInput::end_turn() {
-  const UniqueFd sender = std::move(senders_.front());
+  UniqueFd sender = std::move(senders_.front());
   senders_.erase(senders_.begin());
   loop_.forget(sender.get());
   used_();
   auto packet = protocol::receive(sender.get());
   const auto written = packet ? read_fields<protocol::InputWritten>(std::move(packet->body))
                               : Result<protocol::InputWritten>(fail(std::move(packet).error()));
+  if (written && written->refused) {
+    senders_.insert(senders_.begin(), std::move(sender));
+    closed_ = loop_.after(kEndsSoon, [this] { close(closed_by_program()); });
+    return;
+  }
   if (written) {
     if (written->end) {
       // For every copy of it: a sender that was stopped may have one.

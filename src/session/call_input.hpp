@@ -33,12 +33,14 @@ class CallInput {
   void end_turn();
   void refuse_senders(const Error& error);
   [[nodiscard]] Error ended() const;
+  [[nodiscard]] Error closed_by_program() const;
 
   EventLoop& loop_;
   std::uint64_t call_;
   UniqueFd end_;  ///< invalid: a sender has ended it
   std::function<void()> used_;
   std::vector<UniqueFd> senders_;  ///< the first one writes, the others wait for their turn
+  EventLoop::TimerId closed_ = EventLoop::kNoTimer;  ///< the program reads no more, or has ended
 };
 
 }  // namespace sbx::session

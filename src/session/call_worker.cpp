@@ -113,6 +113,7 @@ class CallWorker {
         .ahead = &state_.ahead,
         .image = state_.image.get(),
         .is_logged = !state_.client.valid(),
+        .input_is_sent = state_.asked.open_stdin,
         .began =
             [this](pid_t init) {
               tell_client();

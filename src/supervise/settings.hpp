@@ -56,6 +56,7 @@ struct Settings {
   bool capture = false;  ///< keep head and tail for the record; false: pass through to fds 1 and 2
   bool kill_on_denied = false;
   bool interactive = false;
+  bool input_is_sent = false;      ///< a call's: InputRelay::Options::is_sent
   bool trial = false;              ///< start measurements at once that a short run would not reach
   bool memory_is_granted = false;  ///< the limit of a group around sbx, lower than the policy's
   /// If memory is polled: a file whose "oom_kill" counts kills in the surrounding group; may be

@@ -244,6 +244,7 @@ Status Supervisor::Impl::start_input() {
   in_.emplace(loop_, std::move(to),
               InputRelay::Options{.source = from.get(),
                                   .to_terminal = settings_.interactive,
+                                  .is_sent = settings_.input_is_sent,
                                   .gauge = std::move(sinks_.streams.in_gauge)});
   return in_->start();
 }

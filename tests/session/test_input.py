@@ -129,6 +129,25 @@ class Sending(InputTest):
         self.until_logged(call, "end\n")
         self.assertIn("exec -d --stdin open", self.error("input-not-open", "send", "work", call, "x").json["error"]["hint"])
 
+    def test_a_program_that_closed_its_input_and_lives_keeps_no_sender_waiting(self):
+        self.start_session("--workspace", f"{self.work}:read-write")
+        call = self.open_call("sh", "-c", "until [ -e go ]; do sleep 0.1; done; exec <&-; sleep 1000")
+        sender = self.begin_endless(call)
+        behind = self.begin_sending(call, "its turn never comes")
+        (self.work / "go").touch()
+        self.ends(sender, 2, f"the program of call {call} has closed its standard input")
+        self.ends(behind, 2, "standard input")
+        self.error("input-ended", "send", "work", call, "x")
+        self.exec_ok("--", "true")
+        self.assertEqual(self.sbx_session("kill", "work", call, "KILL").status, 0)
+
+    def test_a_program_that_ends_while_somebody_sends_has_ended(self):
+        self.start_session("--workspace", f"{self.work}:read-write")
+        call = self.open_call("sh", "-c", "until [ -e go ]; do sleep 0.1; done")
+        sender = self.begin_endless(call)
+        (self.work / "go").touch()
+        self.ends(sender, 2, f"call {call} has ended")
+
     def test_bad_input_is_answered(self):
         self.start_session()
         call = self.open_call("sh", "-c", "cat; sleep 100")
@@ -174,9 +193,8 @@ class Senders(InputTest):
     def test_a_program_that_closes_its_input_or_reads_a_part(self):
         self.start_session()
         closes = self.open_call("sh", "-c", "exec <&-; sleep 1000")
-        sender = self.begin_endless(closes)
-        self.assertEqual(self.sbx_session("kill", "work", closes, "KILL").status, 0)
-        self.ends(sender, 2, "has ended")
+        with open("/dev/zero", "rb") as zeros:
+            self.ends(self.begin_sending(closes, "-", stdin=zeros), 2, f"the program of call {closes} has closed its standard input")
         part = self.open_call("sh", "-c", "head -c 3; head -c 100000 >/dev/null")
         reading, writing = os.pipe()
         sender = self.begin_sending(part, "-", stdin=reading)

@@ -61,8 +61,17 @@ Status InputRelay::start() {
   const int flags = ::fcntl(destination_.get(), F_GETFL);
   ::fcntl(destination_.get(), F_SETFL, flags | O_NONBLOCK);  // an open file description of our own
   const auto resume = [this](std::uint32_t) { pump(); };
-  SBX_TRY(loop_.watch(destination_.get(), 0, resume));
+  const auto resume_or_end = [this](std::uint32_t events) {
+    if (options_.is_sent && (events & EPOLLERR) != 0) return finish();
+    pump();
+  };
+  SBX_TRY(loop_.watch(destination_.get(), idle_events(), resume_or_end));
   return loop_.watch(options_.source, EPOLLIN, resume);
+}
+
+/// What to hear of the destination meanwhile: with any event asked for, that it has no reader.
+std::uint32_t InputRelay::idle_events() const {
+  return options_.is_sent ? std::uint32_t{EPOLLRDHUP} : 0U;
 }
 
 void InputRelay::pump() {
@@ -77,7 +86,7 @@ void InputRelay::pump() {
 void InputRelay::wait_for(Step what) {
   const bool for_source = what == Step::wait_source;
   loop_.set_events(options_.source, for_source ? std::uint32_t{EPOLLIN} : 0U);
-  loop_.set_events(destination_.get(), for_source ? 0U : std::uint32_t{EPOLLOUT});
+  loop_.set_events(destination_.get(), for_source ? idle_events() : std::uint32_t{EPOLLOUT});
 }
 
 InputRelay::Step InputRelay::step() {
@@ -189,6 +198,7 @@ void InputRelay::finish() {
   loop_.forget(options_.source);
   loop_.forget(destination_.get());
   destination_.reset();
+  if (options_.is_sent) (void)::shutdown(options_.source, SHUT_RDWR);
 }
 
 /// Gives unread input back: a file's offset is shared with the caller, who continues reading where

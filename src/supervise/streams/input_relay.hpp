@@ -18,7 +18,10 @@ class InputRelay {
   struct Options {
     int source = -1;           ///< borrowed; its flags don't change
     bool to_terminal = false;  ///< the destination is a pty: end of file is a character
-    UniqueFd gauge;            ///< a read end of the pipe: what is unread stays the caller's
+    /// The source is a socket that nobody else reads: whoever writes to it learns when the sandbox
+    /// has closed its end. Without a gauge.
+    bool is_sent = false;
+    UniqueFd gauge;  ///< a read end of the pipe: what is unread stays the caller's
   };
 
   InputRelay(EventLoop& loop, UniqueFd destination, Options options);
@@ -39,6 +42,7 @@ class InputRelay {
   Step step_copy();
   Step flush();
   void wait_for(Step what);
+  [[nodiscard]] std::uint32_t idle_events() const;
   void finish();
   void give_back();
   ssize_t copy_ahead();
