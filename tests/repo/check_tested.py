@@ -149,6 +149,7 @@ NOT_CODES = {
     "inactive-or-failed", "injected-parameters", "kernel-counter", "mask-file", "mask-directory", "masked-eq", "my-policy", "os-release", "outer-proc", "output-cut", "over-budget", "own-uid", "packed-refs", "raises-exception", "read-only", "read-write", "rebase-apply", "rebase-merge", "rm-r",
     "rust-analyzer", "rust-gdb", "rust-toolchain", "sbx-attach", "sbx-init", "sbx-inside", "sbx-pictures", "sbx-probe", "shell-session", "skip-execution", "task-clock", "trusted-policy", "ts-node", "utf-8",
     "volta-shim", "x86-64",
+    "default-jdk-headless", "golang-go", "php-cli", "r-base-core",  # packages of interpreters
     "is-directory", "no-session", "no-space", "not-a-directory", "not-permitted", "time-out",  # kinds, src/base/obstacle.hpp
 }
 
