@@ -18,8 +18,8 @@ namespace {
 
 /// What the process says that applies them.
 struct Report {
-  IfAny<Applied> applied;
-  IfAny<protocol::ErrorFields> failure;
+  Applied applied;
+  protocol::ErrorFields failure;  ///< without a code where nothing failed
 };
 SBX_FIELDS(Report, applied, failure)
 
@@ -42,9 +42,9 @@ Result<Applied> apply_all(const protocol::SnapshotAnswer& made,
 Report report_of(Result<Applied> applied) {
   Report report;
   if (applied)
-    report.applied.emplace(std::move(*applied));
+    report.applied = std::move(*applied);
   else
-    report.failure.emplace(protocol::fields_from(applied.error()));
+    report.failure = protocol::fields_from(applied.error());
   return report;
 }
 
@@ -88,8 +88,8 @@ void Application::read() {
   from_.reset();
   (void)process::reap(child_.process.get());
   auto report = read_fields<Report>(read_json(said_), {.form = Form::document});
-  if (report && report->applied) return ended_(std::move(*report->applied));
-  if (report && report->failure) return ended_(fail(protocol::error_of(*report->failure)));
+  if (report && report->failure.code.empty()) return ended_(std::move(report->applied));
+  if (report) return ended_(fail(protocol::error_of(std::move(report->failure))));
   ended_(fail(Error{
       .kind = ErrorKind::internal, .code = "call-lost", .message = "the application broke off"}));
 }
