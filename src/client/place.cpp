@@ -53,12 +53,12 @@ void Place::begin() {
   else if (session::Client::connect(host_, starting_))
     return try_to_join();
   // A named one may end and come back, and each of its sets has a name of its own.
-  constexpr std::size_t kLongest = 50;
+  constexpr std::size_t kLongestStart = 50;
   keep_as_.clear();
   if (rules_.keeps_changes)
     keep_as_ = rules_.session.empty()
                    ? starting_
-                   : starting_.substr(0, kLongest) + "-" + random_hex().substr(0, 4);
+                   : starting_.substr(0, kLongestStart) + "-" + random_hex().substr(0, 4);
   const Status begun = starter_.start(loop_, starting_, keep_as_, [this](const auto& started) {
     // Another server may have started the named one meanwhile.
     if (started || (!rules_.session.empty() && started.error().code == "session-exists"))

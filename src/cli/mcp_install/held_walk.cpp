@@ -61,14 +61,14 @@ class Walker {
   Status step(const std::string& name) {
     const bool is_last = names_.empty();
     if (!place_.missing.empty()) return note_missing(name, is_last);
-    auto next = held::open_name(way_.back().get(), name, O_PATH);
-    if (!next && next.error().errno_value == ENOENT) return note_missing(name, is_last);
-    UniqueFd entry = SBX_TRY(std::move(next));
+    auto entry = held::open_name(way_.back().get(), name, O_PATH);
+    if (!entry && entry.error().errno_value == ENOENT) return note_missing(name, is_last);
+    if (!entry) return fail(entry.error());
     struct stat facts{};
-    if (::fstat(entry.get(), &facts) != 0) return cannot_open(name);
-    if (S_ISLNK(facts.st_mode)) return follow(entry.get(), name);
+    if (::fstat(entry->get(), &facts) != 0) return cannot_open(name);
+    if (S_ISLNK(facts.st_mode)) return follow(entry->get(), name);
     if (S_ISDIR(facts.st_mode)) {
-      way_.push_back(std::move(entry));
+      way_.push_back(std::move(*entry));
       return {};
     }
     if (!is_last) return cannot_open(name, ENOTDIR);

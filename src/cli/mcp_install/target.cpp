@@ -33,15 +33,15 @@ Result<Target> Target::open(const std::string& root, const std::string& below) {
 }
 
 Status Target::read() {
-  auto file = held::open_name(directory_.get(), name_, O_RDONLY);
-  if (!file && file.error().errno_value == ENOENT) return {};
-  const UniqueFd open = SBX_TRY(std::move(file));
+  const auto open = held::open_name(directory_.get(), name_, O_RDONLY);
+  if (!open && open.error().errno_value == ENOENT) return {};
+  if (!open) return fail(open.error());
   struct stat facts{};
-  if (::fstat(open.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
+  if (::fstat(open->get(), &facts) != 0 || !S_ISREG(facts.st_mode))
     return not_editable("it is not a regular file");
   if (static_cast<std::size_t>(facts.st_size) > kLargest)
     return not_editable("it has more than 16 MiB");
-  text_ = SBX_TRY(sys::read_all(open.get(), kLargest));
+  text_ = SBX_TRY(sys::read_all(open->get(), kLargest));
   facts_ = facts;
   return {};
 }
@@ -52,7 +52,8 @@ Status Target::make_directories() {
     // The client's other file may lie in it too, and was written first.
     if (!made && made.error().errno_value == EEXIST)
       made = held::open_name(directory_.get(), each, O_PATH | O_DIRECTORY);
-    directory_ = SBX_TRY(std::move(made));
+    if (!made) return fail(made.error());
+    directory_ = std::move(*made);
   }
   missing_.clear();
   return {};
