@@ -199,7 +199,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Typo{{"polcy", "lsit"}, "unknown-command", "\"sbx policy list\""},
                     Typo{{"session", "rnu"}, "unknown-command", "has start, exec"},
                     Typo{{"session", "strat"}, "unknown-command", "\"sbx session start\""},
-                    Typo{{"check", "x.toml"}, "unknown-command", "sbx policy check?"},
+                    Typo{
+                        {"check", "x.toml"}, "unknown-command", "sbx policy check, sbx mcp check?"},
                     Typo{{"show", "x"}, "unknown-command", "sbx policy show, sbx session show"},
                     Typo{{"session", "extend", "work", "-5m"}, "unknown-option", "no sign: 5m"},
                     Typo{{"policy"}, "missing-command", "list"},
