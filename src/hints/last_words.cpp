@@ -36,8 +36,6 @@ constexpr auto kPhrases = std::to_array<Phrase>({
     {"cannot find module './", Trouble::missing},
     {"cannot find module '../", Trouble::missing},
     {"cannot find module '/", Trouble::missing},
-    {"file too large", Trouble::too_large},
-    {"efbig", Trouble::too_large},
     {"connection refused", Trouble::refused},
     {"econnrefused", Trouble::refused},
     {"failed to connect", Trouble::refused},
@@ -198,8 +196,6 @@ LastWord read_line(std::string_view line, const Found& found) {
     case Trouble::refused:
       add_addresses(word.names, line);
       break;
-    case Trouble::too_large:  // whichever file it was
-      break;
     case Trouble::module:
       add_module(word.names, behind);
       break;
@@ -237,8 +233,7 @@ std::vector<LastWord> last_words(std::string_view text) {
     LastWord word = read_line(line.substr(0, kLongestLine), *found);
     if (word.names.size() > kMostNames - names) word.names.resize(kMostNames - names);
     names += word.names.size();
-    const bool says_enough = !word.names.empty() || word.trouble == Trouble::refused ||
-                             word.trouble == Trouble::too_large;
+    const bool says_enough = !word.names.empty() || word.trouble == Trouble::refused;
     if (says_enough && std::ranges::find(words, word) == words.end())
       words.push_back(std::move(word));
   }

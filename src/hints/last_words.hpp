@@ -9,16 +9,8 @@
 /// this only says where to look.
 namespace sbx::hints {
 
-/// too_large: EFBIG. module: of Python; node_module: a package of Node; r_package: one of R.
-enum class Trouble : std::uint8_t {
-  read_only,
-  missing,
-  refused,
-  too_large,
-  module,
-  node_module,
-  r_package
-};
+/// A module: of Python; node_module: a package of Node; r_package: one of R.
+enum class Trouble : std::uint8_t { read_only, missing, refused, module, node_module, r_package };
 
 struct LastWord {
   Trouble trouble{};

@@ -58,13 +58,6 @@ class Calls(RefusalTest):
         self.assertEqual(self.limits_met(grow.format("third", "third")), ["file_size"])
         self.assertEqual(self.limits_met("raise SystemExit(3)", 3), [])
 
-    def test_a_cell_is_told_of_the_limit_by_its_words(self):
-        self.start_session("--set", 'limits.file_size="1M"')
-        answer = self.sbx_session("eval", "work", "-c", "open('/tmp/big', 'wb').write(bytes((1 << 20) + 1))")
-        self.assertEqual((answer.status, "perhaps a file met limits.file_size" in answer.err), (1, True), answer)
-        fine = self.sbx_session("eval", "work", "-c", "open('/tmp/fits', 'wb').write(bytes(1 << 20))")
-        self.assertEqual((fine.status, "limits" in fine.err), (0, False), fine)
-
     def test_what_needs_a_client_that_stays_is_refused_in_the_background(self):
         self.start_session()
         for option in (("--report", self.tmp / "report"), ("--report-fd", "1"), ("-i",), ("--die-with-parent",)):
