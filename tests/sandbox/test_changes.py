@@ -257,32 +257,6 @@ class Kept(Changes):
         self.assertIn(b"5 such sets are kept", ended.err)
 
 
-class Hazards(Changes):
-    """What is applied, and what a program of the host may follow or run next."""
-
-    MAKE = ("import os\nos.makedirs('web/node_modules/.bin'); os.makedirs('.venv/bin'); os.makedirs('node_modules/pkg/.bin')\n"
-            "for name in ('web/node_modules/.bin/a', 'web/node_modules/.bin/b', '.venv/bin/python', 'node_modules/pkg/.bin/no', 'plain'): open(name, 'w')\n"
-            "for to, name in (('../../etc', 'out'), ('/etc/passwd', 'absolute'), ('.git/hooks', 'guarded'), ('plain', 'within'), (os.getcwd() + '/plain', 'own')): os.symlink(to, name)\n")
-    EXPECTED = {"out": "a symbolic link that may lead out of the directory: ../../etc", "absolute": "a symbolic link that may lead out of the directory: /etc/passwd",
-                "guarded": "a symbolic link to a protected name (git runs what is in it): .git/hooks", "web/node_modules/.bin": "npm run and npx run what is in it",
-                ".venv/bin": "uv, poetry and editors run what is in it"}
-
-    def test_they_are_named_and_applied(self):
-        ended = self.overlay(self.MAKE, "--apply", "--yes", "--report", self.tmp / "r.json")
-        for path, why in self.EXPECTED.items():
-            self.assertIn(f"sbx: look at: {path}: {why}\n", ended.err.decode())
-        self.assertEqual(ended.err.count(b"look at"), len(self.EXPECTED), ended)
-        record = json.loads((self.tmp / "r.json").read_text())
-        self.assertEqual({each["path"]: each["why"] for each in record["applied"]["hazards"]}, self.EXPECTED)
-        self.assertEqual(os.readlink(self.work / "out"), "../../etc")
-
-    def test_a_kept_set_says_the_same_and_what_stays_inside_is_none(self):
-        self.keep(self.MAKE)
-        applied = self.json_of("apply", "--yes", "set", "out", "plain")["applied"]
-        self.assertEqual(self.paths(applied["hazards"]), ["out"])
-        self.assertEqual(self.json_of("apply", "--yes", "set", "within", "own")["applied"]["hazards"], [])
-
-
 class Later(Changes):
     """The host changed between keeping and applying."""
 
