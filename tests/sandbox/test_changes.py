@@ -918,11 +918,10 @@ class Hindered(Changes):
         self.assertIn(b"No space left", ended.err)
 
     def test_a_full_disk_is_named_by_a_quiet_run_too(self):
-        make = "-p python --workspace .:overlay --lang python -c \"open('new', 'w').write('n' * 900000); open('small', 'w').write('n')\" || status=$?\n"
+        make = "-p python --workspace .:overlay --lang python -c \"open('new', 'w').write('n' * {}); open('small', 'w').write('n')\" || status=$?; echo $status\n"
         for options in ("--out out", "--apply --yes"):
-            ended = self.apart(
-                'mount -t tmpfs -o size=64k none "$WORK"; cd "$WORK"; mkdir out; status=0\n"$SBX" run -q ' + f"{options} {make}"
-                'echo $status; status=0; mount -o remount,size=2m "$WORK"; "$SBX" run -q ' + f"{options} {make}echo $status; ls . out\n")
+            run = f'status=0; "$SBX" run -q {options} {make}'
+            ended = self.apart('mount -t tmpfs -o size=64k none "$WORK"; cd "$WORK"; mkdir out\n' + run.format(900000) + run.format(9000) + "ls . out\n")
             statuses = [word for word in ended.out.decode().split() if word.isdigit()]
             self.assertEqual((statuses, b"new" in ended.out.split()), (["125", "0"], True), ended)
             self.assertRegex(ended.err, rb"\Asbx: error\[not-brought-out\]: not everything could be written: 'new': .*No space left on device\n", ended)
