@@ -150,7 +150,7 @@ asyncio.run(main())
 """
 
 
-class E2B(ProgramTest):
+class MovedPrograms(ProgramTest):
     def with_one_changed_import(self, program):
         self.assertEqual(program.count("e2b_code_interpreter"), 1)
         (self.work / "program.py").write_text(program.replace("e2b_code_interpreter", "sbx"))
