@@ -24,14 +24,6 @@ class OfRoot(Codes):
         done = self.call("run", "--read", self.granted, "cat", self.granted / "file", wrapper=self.injected("newfstatat", "retval=0:when=2", "-P", str(self.granted)))
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "x", ""))
 
-    def test_a_session_is_planned_anew_too(self):
-        """A notebook is the client of a session of its own, which ends with it."""
-        cells = self.write("cells.py", f"print(open('{self.granted}/file').read())\n")
-        words = ("run", "--read", self.granted, "--cells", cells)
-        done = self.call(*words, wrapper=self.injected("newfstatat", "retval=0:when=2", "-P", str(self.granted)))
-        self.assertEqual((done.returncode, done.stdout), (0, "x\n"), done.stderr)
-        self.says("changed-during-set-up", *words, wrapper=self.injected("newfstatat", "retval=0:when=2+2", "-P", str(self.granted)))
-
     def test_a_grant_that_can_not_be_mounted_or_mapped(self):
         self.meets_granted("cannot-bind", "open_tree", "error=EINVAL:when=1", "-P", str(self.granted))
         self.meets_granted("cannot-idmap", "mount_setattr", "error=EPERM:when=2")
