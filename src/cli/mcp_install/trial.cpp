@@ -57,10 +57,12 @@ class Server {
   Status say(const Json& message) { return sys::write_all(socket_.get(), dump(message)); }
 
   Result<Json> ask(const char* method, Json params) {
-    SBX_TRY(say({{"jsonrpc", "2.0"},
-                 {"id", ++number_},
-                 {"method", method},
-                 {"params", std::move(params)}}));
+    // A server that has ended takes no question, as it gives no answer.
+    if (!say({{"jsonrpc", "2.0"},
+              {"id", ++number_},
+              {"method", method},
+              {"params", std::move(params)}}))
+      return no_answer();
     for (;;) {
       const Json message = read_json(SBX_TRY(line()));
       const Json& id = part(message, "id");
@@ -102,7 +104,8 @@ Result<TrialAnswer> ask_all(Server& server) {
       server.ask("initialize", {{"protocolVersion", kProtocol},
                                 {"capabilities", Json::object()},
                                 {"clientInfo", {{"name", "sbx"}, {"version", SBX_VERSION}}}}));
-  SBX_TRY(server.say({{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}}));
+  // The next question tells whether the server has ended.
+  (void)server.say({{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}});
   TrialAnswer answer;
   std::string language;
   const Json listed = SBX_TRY(server.ask("tools/list", Json::object()));
