@@ -93,8 +93,9 @@ class PythonFile(SbxTest):
         with self.assertRaises(self.module.SetupFailed) as raised:
             self.run_code("print(1)", policy="nosuch")
         self.assertEqual(raised.exception.code, "unknown-policy")
-        with self.assertRaises(FileNotFoundError):
+        with self.assertRaisesRegex(self.module.SetupFailed, "there is no program '.*absent'\ninstall sbx") as raised:
             self.module.run("print(1)", program=self.tmp / "absent")
+        self.assertEqual(raised.exception.code, "no-program")
         with self.assertRaisesRegex(RuntimeError, "wrote no record .exit status 1."):
             self.module.run("print(1)", program="false")
 
