@@ -327,7 +327,7 @@ class Damaged(Changes):
     """Random changes of many equal directories: one application each, which is killed, or in which a system call fails,
     one call later each time."""
 
-    DIRECTORIES = 150
+    MORE = 5  # directories than calls: one for the application that ends by itself, one that shows what an application makes
 
     def changes_of(self, seed, count):
         """A tree, and code that changes it."""
@@ -354,18 +354,18 @@ class Damaged(Changes):
             }[what])
         return before, "\n    ".join(code)
 
-    def make(self, seed, count):
+    def make(self, seed, count, directories):
         before, code = self.changes_of(seed, count)
         shutil.rmtree(self.work)
         self.work.mkdir()
-        for i in range(self.DIRECTORIES):
+        for i in range(directories):
             for name, text in before.items():
                 self.write(f"c{i}/{name}", text)
-        self.keep(f"import os\nfor i in range({self.DIRECTORIES}):\n    os.chdir(f'c{{i}}')\n    {code}\n    os.chdir('..')", name=f"set-{seed}")
-        last = f"c{self.DIRECTORIES - 1}"
+        self.keep(f"import os\nfor i in range({directories}):\n    os.chdir(f'c{{i}}')\n    {code}\n    os.chdir('..')", name=f"set-{seed}")
+        last = f"c{directories - 1}"
         was = tree_of(self.work / last)
-        self.changes("apply", "--yes", f"set-{seed}", f"{last}/**")
-        return was, tree_of(self.work / last)
+        calls = traced.changes_by([SBX, "changes", "apply", "--yes", f"set-{seed}", f"{last}/**"], self.environment())
+        return was, tree_of(self.work / last), calls
 
     @staticmethod
     def texts(tree):
@@ -382,9 +382,11 @@ class Damaged(Changes):
         self.assertLessEqual(self.texts(was) & self.texts(will) - self.texts(modified), self.texts(now), told)
 
     def damage(self, seed, how, count=8):
-        was, will = self.make(seed, count)
+        _, _, most = self.make(seed, count, 1)
+        self.changes("drop", f"set-{seed}")
+        was, will, _ = self.make(seed, count, most + self.MORE)
         calls = []
-        for i in range(self.DIRECTORIES - 1):
+        for i in range(most + self.MORE - 1):
             command = [SBX, "changes", "apply", "--yes", f"set-{seed}", f"c{i}/**"]
             call, status = how(command, i + 1, self.environment())
             if call is None:
