@@ -14,6 +14,7 @@ namespace sbx::client {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{64} << 10;
+constexpr std::uint32_t kNoReader = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 }  // namespace
 
@@ -43,7 +44,10 @@ void Sending::begin(protocol::Packet packet) {
   const auto turn = protocol::answer_from<protocol::InputTurn>(std::move(packet.body));
   if (!turn || packet.fds.size() != 1) return end(protocol::garbled());
   to_ = std::move(packet.fds.front());
-  Status watched = loop_->watch(to_.get(), 0, [this](std::uint32_t) { write(); });
+  Status watched = loop_->watch(to_.get(), 0, [this](std::uint32_t events) {
+    if ((events & kNoReader) != 0) return stop_writing();
+    write();
+  });
   if (watched && input_.source >= 0)
     watched = loop_->watch(input_.source, 0, [this](std::uint32_t) { read(); });
   if (!watched) return end(fail(std::move(watched).error()));
@@ -60,8 +64,9 @@ void Sending::write() {
     at_ += static_cast<std::size_t>(sent);
     taken_ += static_cast<std::uint64_t>(sent);
   }
-  loop_->set_events(to_.get(), 0);
   if (input_.source < 0) return finish();
+  // Nothing is to be written until the source has more, which may take for ever.
+  loop_->set_events(to_.get(), EPOLLRDHUP);
   loop_->set_events(input_.source, EPOLLIN);
 }
 
@@ -88,11 +93,13 @@ void Sending::read() {
 /// session says which.
 void Sending::stop_writing() {
   loop_->set_events(to_.get(), 0);
+  loop_->set_events(input_.source, 0);
   (void)connection_.send(protocol::InputWritten{.refused = true});
 }
 
 void Sending::finish() {
   is_written_ = true;
+  loop_->set_events(to_.get(), 0);
   // Where it can't be sent, the session's end of the connection says why.
   (void)connection_.send(protocol::InputWritten{.end = input_.end});
 }

@@ -1,6 +1,7 @@
 """What a background call reads while it runs: `exec -d --stdin open`, `session send`, and any number of readers of what it answers.
 The session's process holds none of it, and a sender that does not go on is in nobody's way but that of other senders."""
 
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -46,16 +47,19 @@ class InputTest(SessionTest):
         reading, writing = os.pipe()
         self.addCleanup(os.close, writing)
         os.set_blocking(writing, False)
+        room = fcntl.fcntl(writing, fcntl.F_GETPIPE_SZ)
         sender = self.begin_sending(call, "-", stdin=reading)
         os.close(reading)
+        written = 0
 
         def is_full():
+            nonlocal written
             try:
                 while True:
-                    os.write(writing, bytes(1 << 16))
+                    written += os.write(writing, bytes(1 << 16))
             except BlockingIOError:
-                # Asleep with a full source: it waits for the call.
-                return sessiontest.state_of(sender.pid) == "S" and "poll" in pathlib.Path(f"/proc/{sender.pid}/wchan").read_text()
+                # It has read, so it has had its turn. Asleep with a full source it waits for the call.
+                return written > room and sessiontest.state_of(sender.pid) == "S" and "poll" in pathlib.Path(f"/proc/{sender.pid}/wchan").read_text()
         sessiontest.wait_until(is_full, "the call takes no more")
         return sender
 
@@ -140,6 +144,23 @@ class Sending(InputTest):
         self.error("input-ended", "send", "work", call, "x")
         self.exec_ok("--", "true")
         self.assertEqual(self.sbx_session("kill", "work", call, "KILL").status, 0)
+
+    def test_a_sender_that_waits_for_its_source_learns_that_nobody_reads(self):
+        """Its source says nothing and does not end. The twin: while the program lives and has its input open, the sender waits for more."""
+        self.start_session("--workspace", f"{self.work}:read-write")
+        for then, why in (("exec <&-; sleep 1000", "the program of call {} has closed its standard input"), ("exit", "call {} has ended")):
+            call = self.open_call("sh", "-c", f"head -c 3; until [ -e go ]; do sleep 0.1; done; head -c 3; {then}")
+            reading, writing = os.pipe()
+            sender = self.begin_sending(call, "-", stdin=reading)
+            os.close(reading)
+            os.write(writing, b"abc")
+            self.until_logged(call, "abc")
+            self.assertIsNone(sender.poll())
+            os.write(writing, b"def")
+            (self.work / "go").touch()
+            self.ends(sender, 2, why.format(call), "6 bytes were sent before")
+            os.close(writing)
+            (self.work / "go").unlink()
 
     def test_a_program_that_ends_while_somebody_sends_has_ended(self):
         self.start_session("--workspace", f"{self.work}:read-write")
