@@ -2108,9 +2108,11 @@ def load_ipython():
         if run_in_shell is not run_as_ipython or HOOKS.pop("IPython", None) is None:
             return ipython
         before, before_of_builtins, depth = dict(main), dict(vars(builtins)), sys.getrecursionlimit()
+        modules = set(sys.modules)
         try:
             shell = make_ipython()
         except BaseException as error:
+            forget_ipython(modules)
             main.clear()
             main.update(before)
             vars(builtins).update(before_of_builtins)
@@ -2125,6 +2127,13 @@ def load_ipython():
         take_over(shell, before)
         ipython, run_in_shell = shell, lambda cell: run_in_ipython(shell, cell)
         return ipython
+
+
+def forget_ipython(modules):
+    """Its modules but these. An import that was interrupted leaves some, with which no later one works."""
+    for name in set(sys.modules) - modules:
+        if name.partition(".")[0] == "IPython":
+            sys.modules.pop(name, None)
 
 
 def take_over(shell, before):
