@@ -381,6 +381,8 @@ class EntryInfo:
     size: int
     mode: int
     permissions: str
+    owner: str  # a name; the number where the sandbox knows none
+    group: str
     modified_time: datetime.datetime
     symlink_target: Optional[str] = None  # of a link, as it is written there
 
@@ -800,7 +802,8 @@ def _entry(path: str, found: dict[str, Any]) -> EntryInfo:
     types = {"file": FileType.FILE, "directory": FileType.DIR}
     name = os.path.basename(os.path.normpath(path))
     target = os.fsdecode(base64.b64decode(found["target_b64"])) if "target_b64" in found else found.get("target")
-    return EntryInfo(name, types.get(found["type"]), path, found["bytes"], mode, stat.filemode(mode)[1:], _time(found["modified"]), target)
+    return EntryInfo(name, types.get(found["type"]), path, found["bytes"], mode, stat.filemode(mode)[1:], found["owner"], found["group"], _time(found["modified"]),
+                     target)
 
 
 OnText = Optional[Callable[[str], Any]]

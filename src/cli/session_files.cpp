@@ -459,6 +459,8 @@ Json entry_json(const transfer::Listed& each) {
   entry["type"] = changes::type_name(each.type);
   entry["bytes"] = each.bytes;
   entry["mode"] = fmt::format("{:04o}", each.mode & 07777U);
+  entry["owner"] = each.owner;
+  entry["group"] = each.group;
   entry["modified"] = each.modified.tv_sec;
   if (!each.leads_to.empty()) put_name(entry, "target", each.leads_to);
   return entry;
@@ -549,7 +551,9 @@ Result<int> change_files(const Invocation& typed, const host::Host& host) {
                                .mode = answer->mode,
                                .bytes = answer->size,
                                .modified = answer->modified,
-                               .leads_to = answer->text};
+                               .leads_to = answer->text,
+                               .owner = answer->owner,
+                               .group = answer->group};
   if (!typed.output.json) return print_fitted(entry_line(entry));
   Json facts = entry_json(entry);
   facts.erase("name");

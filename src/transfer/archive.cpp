@@ -20,6 +20,7 @@ constexpr std::string_view kMagic = "sbxfile\1";  // the last byte is the versio
 constexpr std::size_t kGathered = 1 << 16;
 constexpr std::uint64_t kWorthSplicing = 1 << 15;
 constexpr std::size_t kLongestPart = 255;
+constexpr std::size_t kLongestAccount = 64;
 constexpr std::uint32_t kLargestErrno = 4095;
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
 
@@ -34,7 +35,8 @@ struct Header {
   std::uint64_t size = 0;
   std::int64_t seconds = 0;
   std::uint32_t nanoseconds = 0;
-  std::uint32_t zero = 0;
+  std::uint16_t owner = 0;  ///< bytes, after the text
+  std::uint16_t group = 0;  ///< bytes, after the owner
 };
 static_assert(sizeof(Header) == 40);
 
@@ -46,6 +48,7 @@ struct Fields {
   bool size = false;
   bool text = false;
   bool number = false;
+  bool accounts = false;
   std::uint8_t last_detail = 0;  ///< 0: none
   std::uint8_t first_detail = 0;
 };
@@ -74,6 +77,7 @@ Fields fields_of(FrameKind kind) {
               .time = true,
               .size = true,
               .text = true,
+              .accounts = true,
               .last_detail = static_cast<std::uint8_t>(FileType::device)};
     case FrameKind::written:
       return {.name = true,
@@ -100,8 +104,11 @@ bool is_right(const Header& header) {
   return (has.name || header.name == 0) && (has.text || header.text == 0) &&
          (has.mode || header.mode == 0) && (has.size || header.size == 0) && (has.time || !times) &&
          (has.number || header.number == 0) && header.detail >= has.first_detail &&
-         header.detail <= has.last_detail && header.zero == 0 && header.name <= kLongestName &&
-         header.text <= kLongestName && header.mode <= 0777 && header.nanoseconds < kNanoseconds;
+         header.detail <= has.last_detail &&
+         (has.accounts || (header.owner == 0 && header.group == 0)) &&
+         header.owner <= kLongestAccount && header.group <= kLongestAccount &&
+         header.name <= kLongestName && header.text <= kLongestName && header.mode <= 0777 &&
+         header.nanoseconds < kNanoseconds;
 }
 
 bool has_no_zero(std::string_view text) {
@@ -113,9 +120,12 @@ bool is_right(const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::file:
     case FrameKind::directory:
-    case FrameKind::listed:
     case FrameKind::stream:
       return is_sound_path(frame.name);
+    case FrameKind::listed:
+      return is_sound_path(frame.name) &&
+             ((frame.owner.empty() && frame.group.empty()) ||
+              (is_account_name(frame.owner) && is_account_name(frame.group)));
     case FrameKind::link:
       return is_sound_path(frame.name) && !frame.text.empty();
     case FrameKind::data:
@@ -150,6 +160,11 @@ bool is_sound_path(std::string_view path) {
     if (slash == std::string_view::npos) return true;
     path.remove_prefix(slash + 1);
   }
+}
+
+bool is_account_name(std::string_view name) {
+  return !name.empty() && name.size() <= kLongestAccount &&
+         std::ranges::all_of(name, [](char each) { return each > ' ' && each <= '~'; });
 }
 
 bool stays_inside(std::string_view path, std::string_view text) {
@@ -258,10 +273,14 @@ Status Writer::put(const Frame& frame) {
                       .number = frame.number,
                       .size = frame.size,
                       .seconds = frame.modified.tv_sec,
-                      .nanoseconds = static_cast<std::uint32_t>(frame.modified.tv_nsec)};
+                      .nanoseconds = static_cast<std::uint32_t>(frame.modified.tv_nsec),
+                      .owner = static_cast<std::uint16_t>(frame.owner.size()),
+                      .group = static_cast<std::uint16_t>(frame.group.size())};
   pending_.append(reinterpret_cast<const char*>(&header), sizeof header);
   pending_ += frame.name;
   pending_ += frame.text;
+  pending_ += frame.owner;
+  pending_ += frame.group;
   return pending_.size() >= kGathered ? flush() : Status();
 }
 
@@ -402,8 +421,10 @@ Result<Frame> Reader::next() {
     frame.type = static_cast<FileType>(header.detail);
   frame.name.resize(header.name);
   frame.text.resize(header.text);
-  SBX_TRY(read_exactly(frame.name.data(), frame.name.size(), kBuffer));
-  SBX_TRY(read_exactly(frame.text.data(), frame.text.size(), kBuffer));
+  frame.owner.resize(header.owner);
+  frame.group.resize(header.group);
+  for (std::string* const each : {&frame.name, &frame.text, &frame.owner, &frame.group})
+    SBX_TRY(read_exactly(each->data(), each->size(), kBuffer));
   if (!is_right(frame)) return broken("a name or a size that can't be");
   SBX_TRY(check_order(frame));
   return frame;

@@ -36,7 +36,7 @@ enum class FrameKind : std::uint8_t {
   hole,       ///< size
   complete,   ///< the file has all of its bytes
   fault,      ///< reason, number, name: something that is not sent, or was not written
-  listed,     ///< name, type, mode, time, size, text: an entry of a listing
+  listed,     ///< name, type, mode, time, size, text, owner, group: an entry of a listing
   written,    ///< name, type, size, number: a file or link of a report; 1: another was replaced
   end,        ///< size: the bytes of all files; number: how many there are
   stream,     ///< name, mode: a file whose size nobody knows; only `data` frames follow
@@ -68,11 +68,16 @@ struct Frame {
   timespec modified{};
   std::string name{};
   std::string text{};
+  std::string owner{};  ///< a name, or a number; with that of the group or not at all
+  std::string group{};
 };
 
 /// Paths of entries: relative, of at most kLongestName bytes, of names with 255 bytes at most, none
 /// of them empty, "." or "..". No byte is 0.
 [[nodiscard]] bool is_sound_path(std::string_view path);
+
+/// Whether it can be the name of a user or a group: visible ASCII, 64 characters at most.
+[[nodiscard]] bool is_account_name(std::string_view name);
 
 /// Whether the link at `path` with the text `text` leads to a place in the tree that `path` is
 /// relative to, by its words alone. An absolute one does not.

@@ -385,7 +385,7 @@ Result<Listing> read_listing(int from, std::uint64_t depth, std::size_t most) {
     if (frame.kind != FrameKind::listed) return broken("files where a listing should come");
     if (static_cast<std::uint64_t>(std::ranges::count(frame.name, '/')) >= depth)
       return broken("a listing of more than was asked for");
-    held += frame.name.size() + frame.text.size();
+    held += frame.name.size() + frame.text.size() + frame.owner.size() + frame.group.size();
     if (listing.entries.size() == most || held > kMostHeld) {
       listing.is_cut = true;
       break;
@@ -395,7 +395,9 @@ Result<Listing> read_listing(int from, std::uint64_t depth, std::size_t most) {
                                .mode = frame.mode,
                                .bytes = frame.size,
                                .modified = frame.modified,
-                               .leads_to = std::move(frame.text)});
+                               .leads_to = std::move(frame.text),
+                               .owner = std::move(frame.owner),
+                               .group = std::move(frame.group)});
   }
   std::ranges::sort(listing.entries, {}, &Listed::name);
   return listing;

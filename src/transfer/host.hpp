@@ -116,7 +116,9 @@ struct Listed {
   mode_t mode = 0;
   std::uint64_t bytes = 0;
   timespec modified{};
-  std::string leads_to;  ///< of a link
+  std::string leads_to{};  ///< of a link
+  std::string owner{};     ///< a name, or a number; as the sandbox knows it
+  std::string group{};
 };
 struct Listing {
   std::vector<Listed> entries;  ///< by name

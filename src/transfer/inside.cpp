@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <map>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -179,6 +181,50 @@ int get(std::uint64_t max_bytes, std::uint64_t max_depth, const char* place,
   return writer.put(end) && writer.flush() && sum.failures == 0 ? kDone : kFailed;
 }
 
+/// The names that the sandbox knows users or groups by.
+class Accounts {
+ public:
+  /// `file`: /etc/passwd or /etc/group.
+  explicit Accounts(const char* file)
+      : text_(sys::read_file(file, kLargestAccounts).value_or("")) {}
+
+  /// The number where it has no name, or one that can't be told.
+  [[nodiscard]] std::string name_of(std::uint32_t number) {
+    const auto [known, is_new] = known_.try_emplace(number, std::to_string(number));
+    if (is_new)
+      if (const std::string name = look_up(known->second); is_account_name(name))
+        known->second = name;
+    return known->second;
+  }
+
+ private:
+  static constexpr std::size_t kLargestAccounts = std::size_t{1} << 20;
+
+  /// NAME:PASSWORD:NUMBER and more of it on each line.
+  [[nodiscard]] std::string look_up(const std::string& number) const {
+    for (const auto line : std::views::split(text_, '\n')) {
+      std::vector<std::string_view> fields;
+      for (const auto field : std::views::split(line, ':')) {
+        fields.emplace_back(field.begin(), field.end());
+        if (fields.size() == 3) break;
+      }
+      if (fields.size() == 3 && fields[2] == number) return std::string(fields[0]);
+    }
+    return {};
+  }
+
+  std::string text_;
+  std::map<std::uint32_t, std::string> known_;
+};
+
+Frame with_owner(Frame entry, const struct stat& facts) {
+  static Accounts users("/etc/passwd");
+  static Accounts groups("/etc/group");
+  entry.owner = users.name_of(facts.st_uid);
+  entry.group = groups.name_of(facts.st_gid);
+  return entry;
+}
+
 Frame listed(int directory, const std::string& entry, const std::string& name,
              const struct stat& facts) {
   Frame frame{.kind = FrameKind::listed,
@@ -310,7 +356,7 @@ int stat_one(const std::string& typed) {
   const std::string path = expanded(typed);
   struct stat facts{};
   const bool is_there = ::lstat(path.c_str(), &facts) == 0;
-  (void)writer.put(is_there ? listed(AT_FDCWD, path, "it", facts)
+  (void)writer.put(is_there ? with_owner(listed(AT_FDCWD, path, "it", facts), facts)
                             : fault(typed, Reason::cannot_read, errno));
   const bool said = writer.put({.kind = FrameKind::end}) && writer.flush();
   return said && is_there ? kDone : kFailed;
@@ -335,7 +381,7 @@ Status list_below(Writer& writer, int root, std::vector<std::string> waiting, st
       if (!is_sound_path(whole)) {
         SBX_TRY(refuse(whole, ENAMETOOLONG));
       } else if (::fstatat(directory->get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0) {
-        SBX_TRY(writer.put(listed(directory->get(), name, whole, facts)));
+        SBX_TRY(writer.put(with_owner(listed(directory->get(), name, whole, facts), facts)));
         const auto level = static_cast<std::uint64_t>(std::ranges::count(whole, '/')) + 1;
         if (S_ISDIR(facts.st_mode) && level < depth) waiting.push_back(whole);
       }
@@ -354,7 +400,7 @@ Status list(Writer& writer, const std::string& typed, std::uint64_t depth, bool&
   struct stat facts{};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
     if (::lstat(path.c_str(), &facts) != 0) return refuse(typed, errno);
-    return writer.put(listed(AT_FDCWD, path, root_name(path), facts));
+    return writer.put(with_owner(listed(AT_FDCWD, path, root_name(path), facts), facts));
   }
   const auto directory = sys::open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
   if (!directory) return refuse(typed, directory.error().errno_value);
@@ -363,7 +409,7 @@ Status list(Writer& writer, const std::string& typed, std::uint64_t depth, bool&
   std::vector<std::string> below;
   for (const std::string& name : *names) {
     if (::fstatat(directory->get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0) {
-      SBX_TRY(writer.put(listed(directory->get(), name, name, facts)));
+      SBX_TRY(writer.put(with_owner(listed(directory->get(), name, name, facts), facts)));
       if (depth > 1 && S_ISDIR(facts.st_mode)) below.push_back(name);
     } else if (errno != ENOENT) {
       SBX_TRY(refuse(name, errno));

@@ -70,6 +70,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       case FrameKind::listed:
         must(!in_file && !in_stream && transfer::is_sound_path(frame->name));
+        must(frame->owner.empty() == frame->group.empty());
+        must(frame->owner.empty() || transfer::is_account_name(frame->owner));
         break;
       case FrameKind::written:
         must(!in_file && !in_stream && frame->number <= 1);

@@ -572,6 +572,18 @@ TEST_F(TransferTest, ADeadSandboxEndsBothEnds) {
   EXPECT_EQ(nothing.error().code, "broken-transfer");
 }
 
+/// As the C library reads it; the number where there is none.
+std::string name_in(const char* file, unsigned number) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    const auto name = line.find(':');
+    const auto password = line.find(':', name + 1);
+    if (std::strtoul(line.c_str() + password + 1, nullptr, 10) == number)
+      return line.substr(0, name);
+  }
+  return std::to_string(number);
+}
+
 TEST_F(TransferTest, ListingsNameEverythingThatIsThere) {
   write("box/d/file", "12345", 0640);
   write("box/d/odd\n\xff", "");
@@ -587,6 +599,8 @@ TEST_F(TransferTest, ListingsNameEverythingThatIsThere) {
   EXPECT_EQ(list->entries[1].bytes, 5U);
   EXPECT_EQ(list->entries[1].mode, 0640U);
   EXPECT_EQ(list->entries[1].modified.tv_sec, facts("box/d/file").st_mtim.tv_sec);
+  EXPECT_EQ(list->entries[1].owner, name_in("/etc/passwd", facts("box/d/file").st_uid));
+  EXPECT_EQ(list->entries[1].group, name_in("/etc/group", facts("box/d/file").st_gid));
   EXPECT_EQ(list->entries[2].leads_to, "/nowhere");
   EXPECT_EQ(list->entries[3].name, "odd\n\xff");
   EXPECT_EQ(list->entries[4].type, FileType::directory);
@@ -614,6 +628,20 @@ TEST_F(TransferTest, ListingsNameEverythingThatIsThere) {
 }
 
 // What follows comes from no sbx.
+
+TEST_F(TransferTest, AnOwnerOrGroupThatIsNoNameEndsTheListing) {
+  const auto listing = [](const std::string& owner, const std::string& group) {
+    Forged forged;
+    forged.frame({.kind = FrameKind::listed, .name = "f", .owner = owner, .group = group});
+    return read_listing(forged.end().fd()).has_value();
+  };
+  EXPECT_TRUE(listing("user", "1000"));
+  for (const std::string& bad : {std::string(), std::string("a b"), std::string("\033[2J"),
+                                 std::string("\xff"), std::string(65, 'n')}) {
+    EXPECT_FALSE(listing(bad, "group")) << bad;
+    EXPECT_FALSE(listing("user", bad)) << bad;
+  }
+}
 
 TEST_F(TransferTest, NamesThatLeadElsewhereEndTheTransfer) {
   const std::string long_name(256, 'n');

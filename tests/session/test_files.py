@@ -290,6 +290,10 @@ class Inside(FilesTest):
         self.assertEqual([each["name"] for each in self.sbx_session("ls", "--json", "work", "a").json["entries"]], ["b", "link"])
         facts = self.sbx_session("stat", "--json", "work", "a/b/file").json
         self.assertEqual((facts["path"], facts["type"], facts["bytes"], facts["mode"]), ("a/b/file", "file", 4, "0640"))
+        inside = self.exec_ok("--", "stat", "-c", "%U %G", "a/b/file", "/").out.split()
+        told = [self.sbx_session("stat", "--json", "work", path).json for path in ("a/b/file", "/")]
+        self.assertEqual([each[name] for each in told for name in ("owner", "group")], inside)
+        self.assertEqual({(each["owner"], each["group"]) for each in listed.json["entries"]}, {tuple(inside[:2])})
         self.assertEqual(self.sbx_session("stat", "--json", "work", "a/link").json["target"], "b")
         self.assertIn("a/b/file", self.sbx_session("stat", "work", "a/b/file").out)
         self.assertEqual(self.run_sbx("session", "mv", "work", "a/b/file", "a/moved").status, 0)

@@ -174,6 +174,8 @@ class FilesAndCommands(SandboxTest):
         self.assertEqual(sorted((each.name, each.type, each.path) for each in files.list("made/on")), [("the", sbx.FileType.DIR, "made/on/the")])
         info = files.get_info("made/on/the/way.txt")
         self.assertEqual((info.name, info.type, info.size, info.permissions), ("way.txt", sbx.FileType.FILE, 5, "rw-r--r--"))
+        self.assertEqual((info.owner, info.group), tuple(sandbox.commands.run("stat -c '%U %G' made").stdout.split()))
+        self.assertEqual(info.owner, "user")
         sandbox.commands.run(["ln", "-s", "../no where", "link"])
         sandbox.run_code("import os; os.symlink(b'\\xff', 'odd')")
         links = {each.name: (each.type, each.symlink_target) for each in files.list(".")}
