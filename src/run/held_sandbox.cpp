@@ -17,6 +17,7 @@
 #include "base/process.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "plan/make_plan.hpp"
 #include "run/settings.hpp"
 #include "run/weaker_plan.hpp"
 #include "supervise/meters/process_tree.hpp"
@@ -71,6 +72,7 @@ std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> HeldSandbox::start
   if (!prepared) return std::unexpected(std::move(prepared).error());
   plan::Plan plan = std::move(prepared->plan);
   std::set<Retry> tried{Retry::none};
+  bool is_planned_anew = false;
   for (;;) {
     std::unique_ptr<HeldSandbox> held(new HeldSandbox(prepared->policy, plan, prepared->host,
                                                       prepared->state_directory,
@@ -80,6 +82,13 @@ std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> HeldSandbox::start
     if (built) return held;
     const Error error = built.error();
     prepared->group = std::move(held->group_);
+    if (is_outdated(error) && !std::exchange(is_planned_anew, true)) {
+      auto again = plan::make_plan(prepared->policy, prepared->host, prepared->program);
+      if (!again) return std::unexpected(policy::Findings{std::move(again).error()});
+      plan = std::move(*again);
+      tried = {Retry::none};
+      continue;
+    }
     if (!tried.insert(error.retry).second) return std::unexpected(policy::Findings{error});
     auto weaker = weaker_plan(plan, prepared->host, error);
     if (!weaker) return std::unexpected(policy::Findings{std::move(weaker).error()});

@@ -66,6 +66,7 @@ class Launch {
     return Prepared{.host = std::move(host_),
                     .state_directory = std::move(answer_.state_directory),
                     .policy = std::move(*answer_.policy),
+                    .program = std::move(program_),
                     .plan = std::move(*answer_.plan),
                     .group = std::move(acquired_.group)};
   }
@@ -103,11 +104,8 @@ class Launch {
     return true;
   }
 
-  /// What the plan names was replaced since it was made.
-  static bool is_outdated(const Error& error) { return error.code == "changed-during-set-up"; }
-
-  /// Once: the command has not begun, and a library's installation, say, replaced /etc/ld.so.cache
-  /// since the plan was made. The program's input and variables were read already, and stay.
+  /// Once: the command has not begun. The program's input and variables were read already, and
+  /// stay.
   void plan_anew() {
     auto plan = plan::make_plan(*answer_.policy, host_, program_);
     answer_.errors.clear();
@@ -262,6 +260,10 @@ Answer plan_only(const Request& request, const Sinks& sinks) {
 
 std::expected<Prepared, policy::Findings> prepare(const Request& request, const Sinks& sinks) {
   return Launch(request, sinks).prepare();
+}
+
+bool is_outdated(const Error& error) {
+  return error.code == "changed-during-set-up";
 }
 
 std::string make_run_id() {

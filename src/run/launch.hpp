@@ -96,12 +96,16 @@ struct Prepared {
   host::Host host;
   std::string state_directory;
   policy::Policy policy;
+  plan::RunRequest program;  ///< with the variables that were read
   plan::Plan plan;
   std::unique_ptr<cgroup::Group> group;  ///< null: budgets are polled
 };
 /// The first half of launch(), for what builds its sandbox in another way.
 [[nodiscard]] std::expected<Prepared, policy::Findings> prepare(const Request& request,
                                                                 const Sinks& sinks);
+/// True if what the plan names was replaced since it was made, as /etc/ld.so.cache by the
+/// installation of a library: a new plan helps.
+[[nodiscard]] bool is_outdated(const Error& error);
 
 /// The same up to the plan; nothing runs: `--dry-run`.
 [[nodiscard]] Answer plan_only(const Request& request, const Sinks& sinks = {});

@@ -24,6 +24,26 @@ class OfRoot(Codes):
         done = self.call("run", "--read", self.granted, "cat", self.granted / "file", wrapper=self.injected("newfstatat", "retval=0:when=2", "-P", str(self.granted)))
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "x", ""))
 
+    def looks_at_the_grant(self, words, *answer):
+        """How often the process that mounts the grant has looked at it when it does so."""
+        log = self.tmp / "calls"
+        strace = self.injected("newfstatat", "")[0]
+        done = self.call(*words, wrapper=[strace, "-f", "-qq", "-o", log, "-e", "trace=newfstatat,open_tree", *answer, "-P", self.granted])
+        self.assertEqual((done.returncode, done.stdout), (0, "x\n"), done.stderr)
+        calls = [line.split(maxsplit=1) for line in log.read_text().splitlines()]
+        opener = next(process for process, call in calls if call.startswith("open_tree("))
+        own = [call for process, call in calls if process == opener]
+        mounted = next(number for number, call in enumerate(own) if call.startswith("open_tree("))
+        return sum(call.startswith("newfstatat(") for call in own[:mounted])
+
+    def test_a_session_is_planned_anew_too(self):
+        """A notebook is the client of a session of its own, which ends with it. Nothing looks at a live grant again before a cell."""
+        words = ("run", "--write", self.granted, "--cells", self.write("cells.py", f"print(open('{self.granted}/file').read())\n"))
+        once = self.looks_at_the_grant(words)
+        twice = self.looks_at_the_grant(words, "-e", f"inject=newfstatat:retval=0:when={once}")
+        self.assertGreater(twice, once)
+        self.says("changed-during-set-up", *words, wrapper=self.injected("newfstatat", f"retval=0:when={once}+{twice - once}", "-P", str(self.granted)))
+
     def test_a_grant_that_can_not_be_mounted_or_mapped(self):
         self.meets_granted("cannot-bind", "open_tree", "error=EINVAL:when=1", "-P", str(self.granted))
         self.meets_granted("cannot-idmap", "mount_setattr", "error=EPERM:when=2")
