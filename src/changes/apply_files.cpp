@@ -3,11 +3,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "plan/files/path_text.hpp"
-#include "plan/files/pattern.hpp"
+#include "changes/hazards.hpp"
 #include "workspace/copy.hpp"
-#include "workspace/names.hpp"
-#include "workspace/tree.hpp"
 
 namespace sbx::changes {
 namespace {
@@ -29,43 +26,13 @@ std::string literal(std::string_view path) {
   return pattern;
 }
 
-/// Why a program of the host had better not follow a new link: the client's own tools read and
-/// write through it. Empty: it leads to another file of the directory.
-std::string reason_against(const workspace::Copy& copy, const Change& link, std::string_view to) {
-  constexpr const char* kLeadsOut = "it is a symbolic link that may lead out of the directory";
-  std::vector<std::string> place;
-  if (!to.starts_with('/'))
-    place = plan::parts_of(workspace::directory_of(link.path));
-  else if (plan::is_within(to, copy.directory))
-    to = plan::below(to, copy.directory);
-  else
-    return kLeadsOut;
-  // A ".." that follows a name leads out of wherever that leads, if it is a link itself.
-  bool is_below = false;
-  for (const std::string& part : plan::parts_of(to)) {
-    if (part != "..") {
-      is_below = true;
-      place.push_back(part);
-    } else if (is_below || place.empty()) {
-      return kLeadsOut;
-    } else {
-      place.pop_back();
-    }
-  }
-  std::string path;
-  for (const std::string& part : place) path += (path.empty() ? "" : "/") + part;
-  const auto guard = workspace::reason_to_protect(copy.directory, path, FileType::file);
-  return guard.empty() ? ""
-                       : "it is a symbolic link to a protected name (" + std::string(guard) + ")";
-}
-
 /// What of the selection a person decides.
 Status check_each(const workspace::Copy& copy, const workspace::Selection& selection) {
   for (const Change& each : selection.changes) {
     if (each.type != FileType::link || each.change == ChangeKind::deleted) continue;
     const std::string to = SBX_TRY(workspace::link_content(copy, each));
-    if (const std::string why = reason_against(copy, each, to); !why.empty())
-      return refused(each.path, why);
+    if (const std::string why = danger_of_link(copy, each, to); !why.empty())
+      return refused(each.path, "it is " + why);
   }
   return {};
 }

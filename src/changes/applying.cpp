@@ -12,6 +12,7 @@
 #include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "changes/hazards.hpp"
 #include "changes/words.hpp"
 
 namespace sbx::changes {
@@ -82,6 +83,7 @@ bool agreed(const workspace::Copy& copy, const workspace::Selection& selection,
                          paint, request.rest);
   text += conflict_words(workspace::conflicts_now(copy, selection.changes, selection.links));
   text += left_words(selection.left);
+  text += hazard_words(hazards_of(copy, selection.changes));
   text += fmt::format("sbx: apply {} to {}? [y/N] ", tally_words(selection.changes),
                       printable(copy.directory));
   write_stderr(text);
@@ -170,7 +172,10 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
                                           .stop = [&signals] { return signals.arrived() != 0; },
                                           .state_directory = request.state_directory}));
   end.signal = end.applied.stopped ? signals.arrived() : 0;
-  if (!request.silent) write_stderr(applied_words(end.applied, copy.directory));
+  end.applied.hazards = hazards_of(copy, end.applied.done);
+  if (!request.silent)
+    write_stderr(applied_words(end.applied, copy.directory) +
+                 (request.asks ? std::string() : hazard_words(end.applied.hazards)));
   return end;
 }
 

@@ -87,7 +87,8 @@ Json kept_json(const KeptFacts& kept) {
 Json applied_json(const workspace::Applied& applied) {
   return {{"done", changes_json(applied.done)},
           {"conflicts", left_json(applied.conflicts)},
-          {"left", left_json(applied.left)}};
+          {"left", left_json(applied.left)},
+          {"hazards", left_json(applied.hazards)}};
 }
 
 }  // namespace sbx::changes

@@ -400,6 +400,12 @@ std::string applied_words(const workspace::Applied& applied, const std::string& 
   return text + conflict_words(applied.conflicts) + left_words(applied.left);
 }
 
+std::string hazard_words(const std::vector<workspace::Left>& hazards) {
+  std::string text;
+  append_list(text, "look at", hazards);
+  return text;
+}
+
 std::string conflict_words(const std::vector<workspace::Left>& conflicts) {
   std::string text;
   std::vector<workspace::Left> causes;

@@ -38,6 +38,8 @@ enum class Texts : bool { left_out, shown };
 [[nodiscard]] std::string applied_words(const workspace::Applied& applied,
                                         const std::string& directory);
 [[nodiscard]] std::string left_words(const std::vector<workspace::Left>& left);
+/// Empty where there are none.
+[[nodiscard]] std::string hazard_words(const std::vector<workspace::Left>& hazards);
 [[nodiscard]] std::string conflict_words(const std::vector<workspace::Left>& conflicts);
 
 }  // namespace sbx::changes

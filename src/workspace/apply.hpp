@@ -18,6 +18,8 @@ struct Applied {
   std::vector<Change> done;
   std::vector<Left> conflicts;  ///< the host's file changed since the run began: it stays
   std::vector<Left> left;
+  /// Of `done`, as far as a caller has looked: what programs of the host may follow or run.
+  std::vector<Left> hazards;
   /// Directories with temporary names that a killed application left: nothing else may have what is
   /// in them.
   std::vector<std::string> leftovers;

@@ -19,7 +19,7 @@ ODD = os.fsdecode(b"odd\xff")
 RARE_IN_RECORDS = [".session", ".session.call", ".session.id", ".session.name", ".denials.during_call",
                    *(f".network.used.{name}" for name in ("bytes_in", "bytes_out", "connections", "rule")),
                    *(f".network.failed.{name}" for name in ("count", "what", "why")), ".hazards_left_out", ".changes_left_out",
-                   *(f".{part}.why_b64" for part in ("applied.conflicts", "applied.left", "out.left", "patch.left")),
+                   *(f".{part}.why_b64" for part in ("applied.conflicts", "applied.left", "applied.hazards", "out.left", "patch.left")),
                    ".kept.lost", *(f".kept.lost.{name}" for name in ("path", "path_b64", "why", "why_b64"))]
 
 

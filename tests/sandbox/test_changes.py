@@ -107,7 +107,7 @@ class Kept(Changes):
         name = os.fsdecode(b"new\xff")
         odd = self.tmp / os.fsdecode(b"odd\xff")
         (odd / "d").mkdir(parents=True)
-        code = "import os; os.mkfifo(b'pipe\\xff'); open(b'new\\xff', 'w'); open(b'fine\\xff', 'w'); os.chmod('d', 0o700); raise SystemExit(3)"
+        code = "import os; os.mkfifo(b'pipe\\xff'); open(b'new\\xff', 'w'); open(b'fine\\xff', 'w'); os.symlink('/etc\\udcff', b'link\\xff'); os.chmod('d', 0o700); raise SystemExit(3)"
         self.sbx("--workspace", ".:overlay", "--keep", "set", "--lang", "python", "-c", code, name, cwd=odd)
         self.keep("open('other', 'w')", name="bad")
         (self.state / "bad/manifest").write_bytes(b"other")
@@ -255,6 +255,33 @@ class Kept(Changes):
         for _ in range(5):
             ended = self.overlay("import os; os.makedirs('.git/hooks'); open('.git/hooks/x', 'w')", "--apply", "--yes", "--verbose")
         self.assertIn(b"5 such sets are kept", ended.err)
+
+
+class Hazards(Changes):
+    """What is applied, and what a program of the host may follow or run next."""
+
+    MAKE = ("import os\nos.makedirs('web/node_modules/.bin'); os.makedirs('.venv/bin'); os.makedirs('node_modules/pkg/.bin')\n"
+            "for name in ('web/node_modules/.bin/a', 'web/node_modules/.bin/b', '.venv/bin/python', 'node_modules/pkg/.bin/no', 'plain'): open(name, 'w')\n"
+            "for to, name in (('../../etc', 'out'), ('/etc/passwd', 'absolute'), ('.git/hooks', 'guarded'), ('plain', 'within'), (os.getcwd() + '/plain', 'own')): os.symlink(to, name)\n")
+    EXPECTED = {"out": "a symbolic link that may lead out of the directory: ../../etc", "absolute": "a symbolic link that may lead out of the directory: /etc/passwd",
+                "guarded": "a symbolic link to a protected name (git runs what is in it): .git/hooks", "web/node_modules/.bin": "npm run and npx run what is in it",
+                ".venv/bin": "uv, poetry and editors run what is in it"}
+
+    def test_they_are_named_and_applied(self):
+        ended = self.sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--report", self.tmp / "r.json", "--lang", "python", "-c", self.MAKE, json_record=False)
+        self.assertEqual(ended.status, 0, ended)
+        for path, why in self.EXPECTED.items():
+            self.assertIn(f"sbx: look at: {path}: {why}\n", ended.err.decode())
+        self.assertEqual(ended.err.count(b"look at"), len(self.EXPECTED), ended)
+        record = json.loads((self.tmp / "r.json").read_text())
+        self.assertEqual({each["path"]: each["why"] for each in record["applied"]["hazards"]}, self.EXPECTED)
+        self.assertEqual(os.readlink(self.work / "out"), "../../etc")
+
+    def test_a_kept_set_says_the_same_and_what_stays_inside_is_none(self):
+        self.keep(self.MAKE)
+        applied = self.json_of("apply", "--yes", "set", "out", "plain")["applied"]
+        self.assertEqual(self.paths(applied["hazards"]), ["out"])
+        self.assertEqual(self.json_of("apply", "--yes", "set", "within", "own")["applied"]["hazards"], [])
 
 
 class Later(Changes):
@@ -891,6 +918,14 @@ class Asked(Changes):
         ended, said = self.on_a_terminal(b" Yes\n", "README")
         self.assertEqual((ended, self.tree()["README"]), (0, b"text\ncleaned\n"), said)
         self.assertIn("notes.txt", self.tree())
+
+    def test_who_is_asked_has_seen_what_leads_out(self):
+        self.keep("import os; os.symlink('/etc', 'out')")
+        ended, said = self.on_a_terminal(b"y\n")
+        before, after = said.split(b"[y/N]")
+        self.assertEqual((ended, os.readlink(self.work / "out")), (0, "/etc"), said)
+        self.assertIn(b"sbx: look at: out: a symbolic link that may lead out of the directory: /etc", before)
+        self.assertNotIn(b"look at", after)
 
 
 class Hindered(Changes):
