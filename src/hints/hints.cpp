@@ -48,6 +48,7 @@ class Search {
           if (!hint) hint = about_missing(beside_script(name));
           break;
         case Trouble::refused:
+        case Trouble::too_large:
           break;
         case Trouble::module:
           hint = about_module(name);
@@ -90,13 +91,18 @@ class Search {
     // A word of the message, such as "cannot", is a name too.
     const bool is_path =
         name.contains('/') || name.contains('.') || plan::joined("/", name) == name;
-    if (!place || (!is_path && !place->is_workspace)) return std::nullopt;
+    if (!place || (!is_path && !place->is_workspace && !place->is_file)) return std::nullopt;
     Hint hint{.kind = HintKind::read_only, .what = path, .text = {}};
-    if (place->is_workspace) {
+    if (place->is_mount) {
+      hint.text = fmt::format(
+          "\"{}\" can't be removed or renamed: it is a mount; what is in it can be", name);
+    } else if (place->is_workspace) {
       hint.text = fmt::format("\"{}\" is in the working directory, which is read-only", name);
       hint.options = {"--workspace", ".:overlay"};
     } else if (!place->grant.empty()) {
-      hint.text = fmt::format("\"{}\" is in \"{}\", which is read-only", name, place->target);
+      hint.text = place->is_file
+                      ? fmt::format("\"{}\" is a mount of its own, of a file, and read-only", name)
+                      : fmt::format("\"{}\" is in \"{}\", which is read-only", name, place->target);
       hint.options = {"--write", plan::operand_text(place->grant)};
       if (place->grant != place->target)
         hint.options.back() += ":" + plan::operand_text(place->target);

@@ -36,6 +36,8 @@ constexpr auto kPhrases = std::to_array<Phrase>({
     {"cannot find module './", Trouble::missing},
     {"cannot find module '../", Trouble::missing},
     {"cannot find module '/", Trouble::missing},
+    {"file too large", Trouble::too_large},
+    {"efbig", Trouble::too_large},
     {"connection refused", Trouble::refused},
     {"econnrefused", Trouble::refused},
     {"failed to connect", Trouble::refused},
@@ -196,6 +198,8 @@ LastWord read_line(std::string_view line, const Found& found) {
     case Trouble::refused:
       add_addresses(word.names, line);
       break;
+    case Trouble::too_large:  // whichever file it was
+      break;
     case Trouble::module:
       add_module(word.names, behind);
       break;
@@ -233,7 +237,8 @@ std::vector<LastWord> last_words(std::string_view text) {
     LastWord word = read_line(line.substr(0, kLongestLine), *found);
     if (word.names.size() > kMostNames - names) word.names.resize(kMostNames - names);
     names += word.names.size();
-    const bool says_enough = !word.names.empty() || word.trouble == Trouble::refused;
+    const bool says_enough = !word.names.empty() || word.trouble == Trouble::refused ||
+                             word.trouble == Trouble::too_large;
     if (says_enough && std::ranges::find(words, word) == words.end())
       words.push_back(std::move(word));
   }

@@ -9,8 +9,16 @@
 /// this only says where to look.
 namespace sbx::hints {
 
-/// A module: of Python; node_module: a package of Node; r_package: one of R.
-enum class Trouble : std::uint8_t { read_only, missing, refused, module, node_module, r_package };
+/// too_large: EFBIG. module: of Python; node_module: a package of Node; r_package: one of R.
+enum class Trouble : std::uint8_t {
+  read_only,
+  missing,
+  refused,
+  too_large,
+  module,
+  node_module,
+  r_package
+};
 
 struct LastWord {
   Trouble trouble{};

@@ -129,6 +129,8 @@ std::optional<Places::ReadOnly> Places::read_only(const std::string& path_inside
   if (hidden_.covers(path_inside) != nullptr) return std::nullopt;
   const plan::Mount* const mount = mount_of(plan_, path_inside);
   if (mount == nullptr) return ReadOnly{};
+  if (!mount->read_only() && mount->target == path_inside)
+    return ReadOnly{.grant = {}, .target = path_inside, .is_mount = true};
   if (!mount->read_only()) return std::nullopt;
   ReadOnly result{.is_workspace = plan::is_within(path_inside, plan_.working_directory) &&
                                   plan::is_within(plan_.working_directory, mount->target),
@@ -138,6 +140,7 @@ std::optional<Places::ReadOnly> Places::read_only(const std::string& path_inside
   if (source != nullptr && !mount->origin.file.empty() && !plan::is_forbidden(source->path) &&
       may_be_told(source->path))
     result.grant = source->path;
+  result.is_file = source != nullptr && !source->is_directory;
   return result;
 }
 

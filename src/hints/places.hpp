@@ -46,6 +46,8 @@ class Places {
     std::string grant;  ///< the host path of the grant that shows it; empty: the system, or nothing
                         ///< shows it
     std::string target;
+    bool is_file = false;   ///< the grant, or a mount in a directory that is granted
+    bool is_mount = false;  ///< a directory that can be written to, and is mounted there itself
   };
   [[nodiscard]] std::optional<ReadOnly> read_only(const std::string& path_inside) const;
 

@@ -365,6 +365,28 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
   return {};
 }
 
+bool says_too_large(std::string_view words) {
+  return std::ranges::any_of(hints::last_words(words), [](const hints::LastWord& word) {
+    return word.trouble == hints::Trouble::too_large;
+  });
+}
+
+/// Where the private disk shows no file of that size, only the program's words tell of the limit:
+/// in a live directory, or on a disk in a directory.
+std::string note_of_too_large(const Outcome& outcome, const policy::Policy& policy,
+                              std::string_view how) {
+  const Bytes limit = policy.limits.file_size.value;
+  const auto is_told = [](const LimitMet& met) { return met.limit == "file_size"; };
+  if (limit.count == Budgets{}.file_size.count || limit.count == 0 ||
+      std::ranges::any_of(outcome.limits_met, is_told) ||
+      (!says_too_large(outcome.err.last) && !says_too_large(outcome.out.last)))
+    return {};
+  return fmt::format(
+      "perhaps a file met limits.file_size = \"{}\"; to allow more, {} --set "
+      "'limits.file_size=\"{}\"'",
+      to_text(limit), how, to_text(Bytes{2 * limit.count}));
+}
+
 /// What a note says already needs no hint.
 void leave_out_told(std::vector<Hint>& hints, const std::string& note) {
   std::erase_if(hints, [&](const Hint& hint) {
@@ -391,6 +413,8 @@ void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan&
                                                   .typed = typed,
                                                   .reader = style.reader,
                                                   .of_cell = style.of_cell});
+  if (std::string note = note_of_too_large(outcome, policy, style.how); !note.empty())
+    outcome.notes.push_back(std::move(note));
   if (!has_known_cause(outcome)) {
     std::string note = hint_after(outcome, policy, plan, host, style);
     if (!note.empty()) leave_out_told(found, note);

@@ -311,6 +311,15 @@ class Mounted(Changes):
         for words in ("status:125\n", "not applied: sub/new: cannot open 'sub': Invalid cross-device link\n"):
             self.assertIn(words, said)
 
+    def test_a_file_that_is_mounted_is_read_only_and_the_cure_is_named(self):
+        """An overlay consists of directories."""
+        files, said = self.apart("mount --bind elsewhere/file w/top; cd w; ! run -- sh -c 'echo x > top'; echo first >&2; run --write top -- sh -c 'echo x > top'; cd ..; umount w/top\n")
+        self.assertEqual(files, "elsewhere/file:x elsewhere/gone:gone w/sub/hidden:hidden w/top:top", said)
+        first, second = said.split("first\n")
+        self.assertIn("\"top\" is a mount of its own, of a file, and read-only", first)
+        self.assertRegex(first, r"--write \S*/w/top\n")
+        self.assertNotIn("read-only", second)
+
     def test_a_session_says_the_same(self):
         files, said = self.apart(f"{self.MOUNT}cd w; \"$SBX\" session start -q -p shell --workspace .:overlay work; \"$SBX\" session exec work -- sh -c '{self.CHANGE}'\n"
                                  '"$SBX" session changes work >&2; "$SBX" session apply --yes work >&2; "$SBX" session stop work >&2; cd ..\n')

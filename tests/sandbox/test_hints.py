@@ -88,6 +88,20 @@ class Hints(SbxTest):
         ended = self.sbx("--read", self.tmp / "granted", "--", "python3", "-c", f"open('{self.tmp}/granted/y', 'w')")
         self.assertEqual([kind for kind, _, _ in self.hints(ended)], ["read-only"], ended)
 
+    def test_a_directory_that_is_a_mount_is_told_apart_from_what_is_in_it(self):
+        ended = self.sbx("--", "rm", "-r", "/dev/shm")
+        self.assertEqual(self.hints(ended), [("read-only", "/dev/shm", [])], ended)
+        self.assertIn("can't be removed or renamed: it is a mount; what is in it can be", ended.record["hints"][0]["text"])
+        self.exited(self.sbx("--", "sh", "-c", "mkdir /dev/shm/x && rm -r /dev/shm/x"))
+
+    def test_a_file_that_grew_to_its_limit_in_a_live_directory_is_told_and_the_option_helps(self):
+        """Nothing but the program's words tells of it there."""
+        live = ("--workspace", ".:read-write", "--set", 'limits.file_size="1M"')
+        grow = ("--", "python3", "-c", "file = open('big', 'wb', buffering=0); file.write(bytes(1 << 20)); file.write(b'x')")
+        ended = self.sbx(*live, *grow, json_record=False)
+        self.assertIn("sbx: perhaps a file met limits.file_size = \"1M\"; to allow more, add --set 'limits.file_size=\"2M\"'\n", ended.err.decode())
+        self.exited(self.sbx(*live, "--set", 'limits.file_size="2M"', *grow))
+
     def test_a_script_that_lists_its_dependencies_is_told_the_way(self):
         self.write("needs.py", "# /// script\n# dependencies = ['nosuchmodule']\n# ///\nimport nosuchmodule\n")
         self.assertEqual(self.hints(self.sbx("needs.py")), [("module", "nosuchmodule", ["--venv", "DIR"])])

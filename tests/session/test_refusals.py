@@ -58,6 +58,14 @@ class Calls(RefusalTest):
         self.assertEqual(self.limits_met(grow.format("third", "third")), ["file_size"])
         self.assertEqual(self.limits_met("raise SystemExit(3)", 3), [])
 
+    def test_a_cell_is_told_of_the_limit_by_its_words(self):
+        """In a live directory nothing else tells of it."""
+        self.start_session("--workspace", f"{self.work}:read-write", "--set", 'limits.file_size="1M"')
+        answer = self.sbx_session("eval", "work", "-c", "file = open('big', 'wb', buffering=0); file.write(bytes(1 << 20)); file.write(b'x')")
+        self.assertEqual((answer.status, "perhaps a file met limits.file_size" in answer.err), (1, True), answer)
+        fine = self.sbx_session("eval", "work", "-c", "open('fits', 'wb').write(bytes(1 << 20))")
+        self.assertEqual((fine.status, "limits" in fine.err), (0, False), fine)
+
     def test_what_needs_a_client_that_stays_is_refused_in_the_background(self):
         self.start_session()
         for option in (("--report", self.tmp / "report"), ("--report-fd", "1"), ("-i",), ("--die-with-parent",)):

@@ -98,6 +98,14 @@ TEST(LastWordsOfMany, ProgramsThatSayNothingOfItGiveNothing) {
     EXPECT_THAT(last_words(text), IsEmpty()) << text;
 }
 
+TEST(LastWordsOfMany, AFileThatIsTooLargeNeedsNoName) {
+  for (const char* const text :
+       {"OSError: [Errno 27] File too large", "dd: error writing 'big': File too large\n",
+        "Error: EFBIG: file too large, write"})
+    EXPECT_THAT(last_words(text), ElementsAre(LastWord{.trouble = Trouble::too_large, .names = {}}))
+        << text;
+}
+
 TEST(LastWordsOfMany, ANameHasNoNul) {
   using std::string_literals::operator""s;
   for (const LastWord& word :
@@ -233,6 +241,7 @@ TEST_F(PlacesOfHints, ThePlanSaysWhatIsReadOnly) {
   EXPECT_FALSE(places.read_only("/home/me/.ssh/id_rsa").has_value());
   EXPECT_TRUE(places.read_only("/data/x").has_value());
   EXPECT_FALSE(places.read_only("/tmp/x").has_value());
+  EXPECT_TRUE(places.read_only("/tmp")->is_mount);
 }
 
 TEST_F(PlacesOfHints, AModuleThatAnotherInterpreterHasIsFound) {
