@@ -163,6 +163,18 @@ class Shared(SbxTest):
             self.assertEqual({self.owners()[name][0] for name in ("d", "d/e", "new", "link")}, {owner}, oct(bits))
 
 
+class Times(SbxTest):
+    OLD = 981_173_106  # of 2001
+
+    def test_what_is_brought_out_is_as_old_as_the_moment_when_it_was_written(self):
+        """Whatever times the program gave it. The twin is get: session/test_files.py."""
+        self.write("there", "old")
+        self.exited(self.sbx("--workspace", ".:overlay", "--apply", "--yes", "--out", self.tmp / "out", "--lang", "python", "-c",
+                             f"import os\nfor name in ('there', 'new'):\n open(name, 'w').write('x'); os.utime(name, ({self.OLD}, {self.OLD}))"))
+        for path in (self.work / "there", self.work / "new", self.tmp / "out/new"):
+            self.assertGreater(path.stat().st_mtime, self.OLD + 1, path)
+
+
 class SetGroup(SbxTest):
     def test_a_set_gid_directory_is_no_change(self):
         self.work.chmod(0o2755)

@@ -92,6 +92,13 @@ class Streams(FilesTest):
         self.assertEqual(self.sbx_session("get", "work", "nowhere", "--as", self.tmp / "absent").status, 125)
         self.assertFalse((self.tmp / "absent").exists())
 
+    def test_get_keeps_the_time_of_the_last_modification(self):
+        """The twin is what apply and --out write: sandbox/test_modes.py."""
+        self.begin()
+        self.exec_ok("--", "touch", "-d", "@981173106", "file")
+        self.assertEqual(self.sbx_session("get", "work", "file", "--out", self.tmp / "out").status, 0)
+        self.assertEqual((self.tmp / "out/file").stat().st_mtime, 981_173_106)
+
     def test_a_stream_leaves_a_files_mode(self):
         """As a shell's redirection does; what is new has the mode that the caller's umask leaves."""
         self.begin()
