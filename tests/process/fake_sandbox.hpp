@@ -102,6 +102,8 @@ class Running {
 
 /// In the main process: `number` is from now on answered by the supervisor. False: no seccomp here.
 [[nodiscard]] bool send_listener(int number);
+/// Exit status of a main process without seccomp.
+inline constexpr int kNoSeccomp = 77;
 
 /// A process under such a filter without a supervisor, for tests with a loop of their own.
 struct Filtered {

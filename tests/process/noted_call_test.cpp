@@ -16,7 +16,6 @@ using namespace std::chrono_literals;
 using supervise::CallerMemory;
 using supervise::NotedCall;
 
-constexpr int kNoSeccomp = 77;
 // Any call with a path would do; this one shows the kernel's own answer.
 constexpr int kNoted = SYS_chdir;
 

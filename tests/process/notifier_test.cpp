@@ -20,8 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kNoSeccomp = 77;
-
 Denial explain(int number, const std::uint64_t (&arguments)[6], int& errno_value) {
   errno_value = arguments[0] == 7 ? ENOSYS : EACCES;
   return {.kind = DenialKind::syscall,

@@ -21,7 +21,7 @@ using test::quiet_answer;
 using test::rule;
 using test::syscalls;
 
-Filter compiled(const policy::Syscalls& rules) {
+Filter compiled_rules(const policy::Syscalls& rules) {
   return compile_filter(rules, kPlain).value();
 }
 
@@ -33,13 +33,13 @@ Error error_of(const policy::Syscalls& rules) {
 
 TEST(FilterRules, GrantNamesAndGroups) {
   policy::Syscalls rules = syscalls();
-  EXPECT_EQ(ask(compiled(rules), "ptrace"), kNotify);
-  EXPECT_EQ(ask(compiled(rules), "io_uring_setup"), quiet_answer(ENOSYS));
+  EXPECT_EQ(ask(compiled_rules(rules), "ptrace"), kNotify);
+  EXPECT_EQ(ask(compiled_rules(rules), "io_uring_setup"), quiet_answer(ENOSYS));
   rules.allow = {item("@debug"), item("io_uring_setup")};
-  EXPECT_EQ(ask(compiled(rules), "ptrace"), kAllow);
-  EXPECT_EQ(ask(compiled(rules), "process_vm_readv"), kAllow);
-  EXPECT_EQ(ask(compiled(rules), "io_uring_setup"), kAllow);
-  EXPECT_EQ(ask(compiled(rules), "perf_event_open"), kNotify);
+  EXPECT_EQ(ask(compiled_rules(rules), "ptrace"), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "process_vm_readv"), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "io_uring_setup"), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "perf_event_open"), kNotify);
 }
 
 struct GroupCase {
@@ -95,7 +95,7 @@ constexpr GroupCase kShut[] = {
 TEST(FilterRules, EachGroupThatIsOpenCanBeShut) {
   for (const auto& [group, call] : kOpen) {
     policy::Syscalls rules = syscalls();
-    EXPECT_EQ(ask(compiled(rules), call), kAllow) << group;
+    EXPECT_EQ(ask(compiled_rules(rules), call), kAllow) << group;
     rules.deny = {item(group)};
     const auto shut = compile_filter(rules, kPlain);
     if (shut)
@@ -108,9 +108,9 @@ TEST(FilterRules, EachGroupThatIsOpenCanBeShut) {
 TEST(FilterRules, EachGroupThatIsShutCanBeOpened) {
   for (const auto& [group, call] : kShut) {
     policy::Syscalls rules = syscalls();
-    EXPECT_NE(ask(compiled(rules), call), kAllow) << group;
+    EXPECT_NE(ask(compiled_rules(rules), call), kAllow) << group;
     rules.allow = {item(group)};
-    EXPECT_EQ(ask(compiled(rules), call), kAllow) << group;
+    EXPECT_EQ(ask(compiled_rules(rules), call), kAllow) << group;
   }
 }
 
@@ -125,18 +125,18 @@ TEST(FilterRules, DenyWinsOverAllow) {
   policy::Syscalls rules = syscalls();
   rules.allow = {item("ptrace"), item("@debug")};
   rules.deny = {item("ptrace", 21)};
-  EXPECT_EQ(ask(compiled(rules), "ptrace"), kNotify);
-  EXPECT_EQ(ask(compiled(rules), "kcmp"), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "ptrace"), kNotify);
+  EXPECT_EQ(ask(compiled_rules(rules), "kcmp"), kAllow);
   rules.deny = {};
   rules.rules = {rule("ptrace", 0, RuleOperator::eq, {16}, RuleAction::deny)};
-  EXPECT_EQ(ask(compiled(rules), "ptrace", {16}), kNotify);
-  EXPECT_EQ(ask(compiled(rules), "ptrace", {0}), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "ptrace", {16}), kNotify);
+  EXPECT_EQ(ask(compiled_rules(rules), "ptrace", {0}), kAllow);
 }
 
 TEST(FilterRules, DenyingProcessesKeepsThreadsAndExec) {
   policy::Syscalls rules = syscalls();
   rules.deny = {item("@process-spawn", 12)};
-  const Filter filter = compiled(rules);
+  const Filter filter = compiled_rules(rules);
   for (const char* name : {"fork", "vfork"}) {
     if (test::is_here(name)) {
       EXPECT_EQ(ask(filter, name), kNotify);
@@ -154,24 +154,24 @@ TEST(FilterRules, DenyingProcessesKeepsThreadsAndExec) {
   EXPECT_EQ(refusal.allow_with, "syscalls.deny = { replace = [] }");
 
   rules.deny = {item("clone")};
-  EXPECT_EQ(ask(compiled(rules), "clone", {0x3d0f00}), kNotify);
+  EXPECT_EQ(ask(compiled_rules(rules), "clone", {0x3d0f00}), kNotify);
 }
 
 TEST(FilterRules, MinimalMakesThreadsAndAGroupAddsProcesses) {
   policy::Syscalls rules = syscalls(SyscallBase::minimal);
-  EXPECT_EQ(ask(compiled(rules), "clone", {0x3d0f00}), kAllow);
-  EXPECT_EQ(ask(compiled(rules), "clone", {SIGCHLD}), kNotify);
-  EXPECT_EQ(explain(compiled(rules), "clone", {SIGCHLD}).allow_with,
+  EXPECT_EQ(ask(compiled_rules(rules), "clone", {0x3d0f00}), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "clone", {SIGCHLD}), kNotify);
+  EXPECT_EQ(explain(compiled_rules(rules), "clone", {SIGCHLD}).allow_with,
             "syscalls.allow = [\"@process-spawn\"]");
-  EXPECT_EQ(ask(compiled(rules), "socket", {1, 1, 0}), kNotify);
+  EXPECT_EQ(ask(compiled_rules(rules), "socket", {1, 1, 0}), kNotify);
   rules.allow = {item("@process-spawn"), item("@network")};
-  EXPECT_EQ(ask(compiled(rules), "clone", {SIGCHLD}), kAllow);
-  EXPECT_EQ(ask(compiled(rules), "clone", {SIGCHLD | CLONE_NEWNET}), kNotify);
+  EXPECT_EQ(ask(compiled_rules(rules), "clone", {SIGCHLD}), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "clone", {SIGCHLD | CLONE_NEWNET}), kNotify);
   if (test::is_here("fork")) {
-    EXPECT_EQ(ask(compiled(rules), "fork"), kAllow);
+    EXPECT_EQ(ask(compiled_rules(rules), "fork"), kAllow);
   }
-  EXPECT_EQ(ask(compiled(rules), "socket", {1, 1, 0}), kAllow);
-  EXPECT_EQ(ask(compiled(rules), "socket", {17, 3, 0}), kNotify);
+  EXPECT_EQ(ask(compiled_rules(rules), "socket", {1, 1, 0}), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "socket", {17, 3, 0}), kNotify);
 }
 
 // Every operator on a 64-bit argument (mprotect's start), at the edges of each half.
@@ -183,7 +183,7 @@ TEST(FilterRules, ComparesAll64Bits) {
                                   RuleOperator::le, RuleOperator::gt, RuleOperator::ge}) {
       policy::Syscalls rules = syscalls();
       rules.rules = {rule("mprotect", 0, op, {value}, RuleAction::deny)};
-      const Filter filter = compiled(rules);
+      const Filter filter = compiled_rules(rules);
       for (const std::uint64_t sample :
            {value, value - 1, value + 1, value ^ (std::uint64_t{1} << 32), value ^ 1,
             std::uint64_t{0}, ~std::uint64_t{0}, value + 0x100000000, value - 0x100000000}) {
@@ -219,16 +219,16 @@ TEST(FilterRules, ComparesMasksAndLists) {
   policy::Syscalls rules = syscalls();
   rules.rules = {rule("mprotect", 2, RuleOperator::masked_eq, {6, 6},
                       RuleAction::deny)};  // PROT_WRITE|PROT_EXEC
-  Filter filter = compiled(rules);
+  Filter filter = compiled_rules(rules);
   EXPECT_EQ(ask(filter, "mprotect", {0, 0, 7}), kNotify);
   EXPECT_EQ(ask(filter, "mprotect", {0, 0, 5}), kAllow);
   rules.rules = {rule("mprotect", 0, RuleOperator::masked_eq,
                       {0xff000000000000ff, 0x0100000000000002}, RuleAction::deny)};
-  filter = compiled(rules);
+  filter = compiled_rules(rules);
   EXPECT_EQ(ask(filter, "mprotect", {0x01abcdef12345602}), kNotify);
   EXPECT_EQ(ask(filter, "mprotect", {0x02abcdef12345602}), kAllow);
   rules.rules = {rule("kill", 1, RuleOperator::in, {9, 15, 19}, RuleAction::deny)};
-  filter = compiled(rules);
+  filter = compiled_rules(rules);
   EXPECT_EQ(ask(filter, "kill", {5, 15}), kNotify);
   EXPECT_EQ(ask(filter, "kill", {5, 10}), kAllow);
 }
@@ -238,7 +238,7 @@ TEST(FilterRules, UpperBitsGetPastNoRule) {
   rules.rules = {rule("kill", 1, RuleOperator::eq, {9}, RuleAction::deny),
                  rule("fchmod", 1, RuleOperator::eq, {0777}, RuleAction::deny),
                  rule("kill", 0, RuleOperator::eq, {~std::uint64_t{0}}, RuleAction::deny)};
-  const Filter filter = compiled(rules);
+  const Filter filter = compiled_rules(rules);
   EXPECT_EQ(ask(filter, "kill", {5, 0xffffffff00000009}), kNotify);
   EXPECT_EQ(ask(filter, "fchmod", {0, 0x107770000 | 0777}), kNotify);  // umode_t is 16 bits
   EXPECT_EQ(ask(filter, "kill", {0xffffffff, 1}), kNotify);            // -1 as int
@@ -249,7 +249,7 @@ TEST(FilterRules, UpperBitsGetPastNoRule) {
 TEST(FilterRules, GrantsOneCallUnderACondition) {
   policy::Syscalls rules = syscalls();
   rules.rules = {rule("ptrace", 0, RuleOperator::eq, {0})};
-  const Filter filter = compiled(rules);
+  const Filter filter = compiled_rules(rules);
   EXPECT_EQ(ask(filter, "ptrace", {0}), kAllow);
   EXPECT_EQ(ask(filter, "ptrace", {1}), kNotify);
   EXPECT_EQ(explain(filter, "ptrace", {1}).rule, "not in syscalls.base = \"default\" (p.toml:3)");
@@ -259,9 +259,9 @@ TEST(FilterRules, TakeSymbols) {
   policy::Syscalls rules = syscalls();
   rules.rules = {rule("socket", 0, RuleOperator::in, {}, RuleAction::deny)};
   rules.rules[0].value.symbols = {"AF_UNIX", "10"};
-  EXPECT_EQ(ask(compiled(rules), "socket", {1, 1, 0}), kNotify);
-  EXPECT_EQ(ask(compiled(rules), "socket", {10, 1, 0}), kNotify);
-  EXPECT_EQ(ask(compiled(rules), "socket", {2, 1, 0}), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "socket", {1, 1, 0}), kNotify);
+  EXPECT_EQ(ask(compiled_rules(rules), "socket", {10, 1, 0}), kNotify);
+  EXPECT_EQ(ask(compiled_rules(rules), "socket", {2, 1, 0}), kAllow);
   rules.rules[0].value.symbols = {"AF_UNIXX"};
   const Error error = error_of(rules);
   EXPECT_EQ(error.code, "unknown-symbol");
@@ -274,9 +274,9 @@ TEST(FilterRules, ARuleWithoutConditionSpeaksOfEveryCall) {
   rules.rules = {{{.name = "ptrace", .action = RuleAction::allow}, {}},
                  {{.name = "kill", .action = RuleAction::deny, .reason = "no signals"},
                   {.file = "p.toml", .line = 4}}};
-  EXPECT_EQ(ask(compiled(rules), "ptrace", {5}), kAllow);
-  EXPECT_EQ(ask(compiled(rules), "kill", {5}), kNotify);
-  EXPECT_EQ(explain(compiled(rules), "kill", {5}).rule,
+  EXPECT_EQ(ask(compiled_rules(rules), "ptrace", {5}), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "kill", {5}), kNotify);
+  EXPECT_EQ(explain(compiled_rules(rules), "kill", {5}).rule,
             "syscalls.rule for \"kill\" (p.toml:4): no signals");
 }
 
@@ -301,7 +301,7 @@ void expect_no_denial_vanishes(const char* name, const char* successor, const ch
   policy::Syscalls rules = syscalls();
   rules.deny = {item(name, 7)};
   if (test::is_here(name)) {
-    EXPECT_EQ(ask(compiled(rules), name), kNotify) << name;
+    EXPECT_EQ(ask(compiled_rules(rules), name), kNotify) << name;
   } else {
     const Error error = error_of(rules);
     EXPECT_EQ(error.code, "absent-syscall") << name;
@@ -323,7 +323,7 @@ TEST(FilterRules, NoDenialVanishesWhereACallIsAbsent) {
   rules.rules = {rule("chmod", 1, RuleOperator::eq, {04755}, RuleAction::deny)};
   EXPECT_EQ(compile_filter(rules, kPlain).has_value(), test::is_here("chmod"));
   rules.rules.push_back(rule("fchmodat", 2, RuleOperator::eq, {04755}, RuleAction::deny));
-  EXPECT_EQ(ask(compiled(rules), "fchmodat", {0, 0, 04755}), kNotify);
+  EXPECT_EQ(ask(compiled_rules(rules), "fchmodat", {0, 0, 04755}), kNotify);
   // So does a base that does not admit it; and minimal's clone makes threads only.
   rules = syscalls(SyscallBase::none);
   rules.deny = {item("open")};
@@ -342,9 +342,9 @@ TEST(FilterRules, AbsentCallsCanBeAllowedAndThoseWithoutSuccessorDenied) {
   rules.allow = {item("open"), item("modify_ldt")};
   rules.deny = {item("iopl"), item("epoll_ctl_old")};
   rules.rules = {rule("mknod", 1, RuleOperator::eq, {010644})};
-  EXPECT_EQ(ask(compiled(rules), "read"), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "read"), kAllow);
   if (test::is_here("modify_ldt")) {
-    EXPECT_EQ(ask(compiled(rules), "modify_ldt"), kAllow);
+    EXPECT_EQ(ask(compiled_rules(rules), "modify_ldt"), kAllow);
   }
 }
 
@@ -363,9 +363,9 @@ TEST(FilterRules, RefuseToDenyWhatSbxNeeds) {
   // Whole groups around them may be denied.
   policy::Syscalls rules = syscalls();
   rules.deny = {item("@process"), item("@basic-io"), item("@signal")};
-  EXPECT_EQ(ask(compiled(rules), "execve"), kAllow);
-  EXPECT_EQ(ask(compiled(rules), "write"), kAllow);
-  EXPECT_EQ(ask(compiled(rules), "read"), kNotify);
+  EXPECT_EQ(ask(compiled_rules(rules), "execve"), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "write"), kAllow);
+  EXPECT_EQ(ask(compiled_rules(rules), "read"), kNotify);
 }
 
 TEST(FilterRules, RefuseArgumentRulesOnHotCalls) {
@@ -375,7 +375,7 @@ TEST(FilterRules, RefuseArgumentRulesOnHotCalls) {
     EXPECT_EQ(error_of(rules).code, "rule-on-hot-call") << name;
     rules.rules = {};
     rules.deny = {item(name)};  // the call as a whole may be denied
-    EXPECT_EQ(ask(compiled(rules), name), kNotify);
+    EXPECT_EQ(ask(compiled_rules(rules), name), kNotify);
   }
 }
 
@@ -415,7 +415,7 @@ TEST(FilterRules, NameTheRuleThatDoesNotFit) {
   const auto fitting = static_cast<std::size_t>(error.origin->line - 100);
   EXPECT_GT(fitting, 10U);
   rules.rules.resize(fitting);  // the rules before the named one fit
-  const Filter filter = compiled(rules);
+  const Filter filter = compiled_rules(rules);
   EXPECT_TRUE(test::is_valid_bpf(filter.program));
   EXPECT_GT(filter.program.size(), 3000U);
 
@@ -425,7 +425,7 @@ TEST(FilterRules, NameTheRuleThatDoesNotFit) {
 }
 
 TEST(Explain, NamesCallErrnoPlaceCureAndRisk) {
-  const Filter filter = compiled(syscalls());
+  const Filter filter = compiled_rules(syscalls());
   const Refusal refusal = explain(filter, "ptrace");
   EXPECT_EQ(refusal.what, "ptrace");
   EXPECT_EQ(refusal.errno_value, EPERM);
@@ -444,7 +444,7 @@ TEST(Explain, NamesCallErrnoPlaceCureAndRisk) {
 TEST(Explain, SaysWhichDenyEntryToDrop) {
   policy::Syscalls rules = syscalls();
   rules.deny = {item("@ipc", 5), item("kill", 6), item("@process-spawn", 7)};
-  const Refusal refusal = explain(compiled(rules), "kill");
+  const Refusal refusal = explain(compiled_rules(rules), "kill");
   EXPECT_EQ(refusal.rule, "syscalls.deny = [\"kill\"] (p.toml:6)");
   EXPECT_EQ(refusal.allow_with, "syscalls.deny = { replace = [\"@ipc\", \"@process-spawn\"] }");
 }
