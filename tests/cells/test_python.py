@@ -3,6 +3,7 @@
 
 import glob
 import os
+import pathlib
 import select
 import signal
 import subprocess
@@ -195,6 +196,43 @@ class Interpreters(PythonTest):
         context.ping()
         self.assertEqual(context.cell("# " + "é" * 3_000_000 + "\n5").text, "5")
         self.assertEqual(context.close(), 0)
+
+    def test_one_that_waits_tells_what_a_start_would_find_otherwise(self):
+        user = "home/.local/lib/python%d.%d/site-packages" % version_of(SYSTEM)
+        cases = []
+        for change, seen in ((lambda top: (top / user / "any.pth").touch(), True), (lambda top: (top / user / "there.pth").write_text("\n"), True),
+                             (lambda top: (top / user / "there.pth").unlink(), True), (lambda top: (top / user / "usercustomize.py").touch(), True),
+                             (lambda top: (top / "work/json.py").touch(), True), (lambda top: (top / user).rename(top / "elsewhere"), True),
+                             (lambda top: (top / user / "new.py").touch(), False), (lambda top: (top / "work/new.py").touch(), False), (lambda top: None, False)):
+            top = pathlib.Path(self.directory())
+            (top / user).mkdir(parents=True)
+            (top / "work").mkdir()
+            (top / user / "there.pth").touch()
+            cases.append((top, change, seen))
+        clock = pathlib.Path(self.directory(), "clock")
+
+        def are_old():
+            clock.write_text("now")
+            return clock.stat().st_ctime > (cases[-1][0] / user).stat().st_ctime + 2
+
+        wait_until(are_old, "the files are older than the interpreters")
+        for number, (top, change, seen) in enumerate(cases):
+            context = self.python(cwd=top / "work", env={"HOME": str(top / "home")})
+            context.send({"op": "wait"})
+            self.assertTrue(context.is_unchanged(), number)
+            change(top)
+            self.assertEqual(context.is_unchanged(), not seen, number)
+            self.assertEqual(context.close(), 0)
+
+    def test_one_whose_files_changed_as_it_started_is_no_spare(self):
+        top = pathlib.Path(self.directory())
+        (top / "json.pth").touch()
+        context = self.python(env={"PYTHONPATH": str(top)})
+        context.send({"op": "wait"})
+        self.assertFalse(context.is_unchanged())
+
+    def test_one_that_did_not_wait_is_no_spare(self):
+        self.assertFalse(self.python().is_unchanged())
 
     def test_end_of_requests_ends_the_context(self):
         directory = self.directory()

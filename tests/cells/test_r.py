@@ -87,10 +87,10 @@ CELLS = [
 
 
 class R(CellTest):
-    def r(self):
+    def r(self, **named):
         if shutil.which("Rscript", path="/usr/bin:/bin") is None:
             self.skipTest("r-base-core is not installed")
-        context = self.start(["/usr/bin/Rscript", "--vanilla", str(DRIVERS / "r.R")], cwd=self.directory())
+        context = self.start(["/usr/bin/Rscript", "--vanilla", str(DRIVERS / "r.R")], cwd=self.directory(), **named)
         self.assertEqual((context.ready["language"], context.ready["shell"], context.start_output), ("r", "plain", (b"", b"")))
         return context
 
@@ -211,6 +211,20 @@ class R(CellTest):
             context.interrupt()
             context.ping()
         self.assertEqual(context.cell("kept").text, "[1] 42")
+
+    def test_one_that_waits_shows_no_directory_and_tells_of_new_libraries(self):
+        library, temporary = self.directory(), self.directory()
+        place = pathlib.Path(library, "new")
+        context = self.r(env={"R_LIBS_USER": str(place), "TMPDIR": temporary})
+        self.assertFalse(context.is_unchanged())
+        context.send({"op": "wait"})
+        context.ping()
+        self.assertEqual(list(pathlib.Path(temporary).iterdir()), [])
+        self.assertTrue(context.is_unchanged())
+        self.assertEqual(context.cell("dir.exists(tempdir())").text, "[1] TRUE")
+        place.mkdir()
+        self.assertFalse(context.is_unchanged())
+        self.assertEqual(context.close(), 0)
 
     def test_json_of_any_writer(self):
         context = self.r()

@@ -142,6 +142,13 @@ class Context:
         answer = Answer()
         self.wait_for(answer, lambda message: message["event"] == "pong")
 
+    def is_unchanged(self):
+        """Whether one that was started ahead finds that a start would find the same now."""
+        self.send({"op": "unchanged"})
+        answer = Answer()
+        self.wait_for(answer, lambda message: message["event"] == "unchanged")
+        return answer.done["unchanged"]
+
     def ask(self, what, code):
         """The answer to a question about code that does not run."""
         self.nonces += 1

@@ -2375,7 +2375,48 @@ def find_shell():
     return PLAIN if run_in_shell is run_plain else IPYTHON
 
 
+# An interpreter may be started ahead of its context. Programs of other contexts can change what the next start would find.
+
+
+def found_now():
+    """What a start finds in the places of modules: those places, .pth files, and files that shadow a module. By path, the file and
+    when it changed last."""
+    places = {place or "." for place in sys.path}
+    site = sys.modules.get("site")
+    if site is not None and site.ENABLE_USER_SITE:
+        places.add(site.getusersitepackages())
+    starts = {name.partition(".")[0] for name in sys.modules} | {"sitecustomize", "usercustomize", "IPython"}
+    found = {}
+    for place in places:
+        try:
+            about, names = os.stat(place), os.listdir(place)
+        except OSError:  # not there, or an archive
+            continue
+        found[place] = (about.st_dev, about.st_ino, 0)
+        for name in names:
+            if name.endswith(".pth") or name.partition(".")[0] in starts:
+                note_file(found, os.path.join(place, name))
+    for path in (sys.executable, os.path.join(sys.prefix, "pyvenv.cfg"), os.path.join(os.path.dirname(sys.executable), "pyvenv.cfg")):
+        note_file(found, path)
+    return found
+
+
+def note_file(found, path):
+    try:
+        about = os.stat(path)
+        found[path] = (about.st_dev, about.st_ino, about.st_ctime)
+    except OSError:
+        pass
+
+
+def is_unchanged(found):
+    """Neither since they were noted nor while the interpreter started. The shell reads files of its own when it is loaded."""
+    loaded_shell = os.environ.get("SBX_CELL_SHELL") == IPYTHON
+    return not loaded_shell and found == found_now() and max(changed for _, _, changed in found.values()) < STARTED
+
+
 def serve():
+    found_by_start = None
     shell = find_shell()
     saved_builtins.update(vars(builtins))
     channel.send(event="ready", language="python", version="%d.%d.%d" % sys.version_info[:3], shell=shell)
@@ -2387,6 +2428,10 @@ def serve():
             run_cell(request)
         elif request.get("op") == "inspect":
             inspect(request)
+        elif request.get("op") == "wait":
+            found_by_start = found_now()
+        elif request.get("op") == "unchanged":
+            channel.send(event="unchanged", unchanged=is_unchanged(found_by_start))
         elif request.get("op") == "ping":
             channel.send(event="pong")
 
@@ -2412,6 +2457,7 @@ def start():
 
 OWN = globals()
 MAIN_THREAD = _thread.get_ident()
+STARTED = time.time() - 1
 shell_directory = None
 run_in_shell = None
 text_form = text_of  # the text of a value

@@ -446,6 +446,13 @@ local({
     invisible(NULL)
   })
 
+  # The places of libraries, which a start keeps where they are directories.
+  found_by_start <- NULL
+  found_now <- function() {
+    named <- unlist(strsplit(Sys.getenv(c("R_LIBS", "R_LIBS_SITE", "R_LIBS_USER")), ":", fixed = TRUE))
+    list(.libPaths(), named, dir.exists(path.expand(named)))
+  }
+
   # A signal that came between cells, or just as one begins: the sender repeats it until the cell is done.
   absorb <- function() tryCatch(allowInterrupts(Sys.sleep(0)), interrupt = function(i) NULL)
 
@@ -455,6 +462,15 @@ local({
     absorb()
     if (is.null(request)) break
     if (identical(request$op, "ping")) send("{\"event\":\"pong\"}")
+    # Started ahead of its context: that it waits shows nowhere, and what a start would find is compared.
+    if (identical(request$op, "wait")) {
+      found_by_start <- found_now()
+      unlink(tempdir(), recursive = TRUE)
+    }
+    if (identical(request$op, "unchanged")) {
+      tempdir(check = TRUE)
+      send(sprintf("{\"event\":\"unchanged\",\"unchanged\":%s}", if (identical(found_by_start, found_now())) "true" else "false"))
+    }
     if (identical(request$op, "inspect")) inspect(request)
     if (!identical(request$op, "cell")) next
     nonce <- gsub("[^0-9A-Za-z]", "", request$nonce)
