@@ -186,7 +186,9 @@ class CallWorker {
       case Note::What::ended:
       case Note::What::ready:
       case Note::What::answered:
+      case Note::What::gone:
       case Note::What::call:
+      case Note::What::claim:
       case Note::What::cell:
       case Note::What::interrupt:
       case Note::What::end:

@@ -25,6 +25,7 @@ struct WorkerState {
     std::string directory{};  ///< where it begins; empty: the session's
     bool was_lost = false;    ///< what an earlier one of this name remembered
     std::string lost_because{};
+    bool is_spare = false;  ///< the session says later which context it is
   } context{};
   // Only a call has these:
   protocol::CallRequest asked{};

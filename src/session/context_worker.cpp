@@ -19,6 +19,7 @@
 #include "base/message.hpp"
 #include "base/signals.hpp"
 #include "base/sys.hpp"
+#include "plan/call.hpp"
 #include "protocol/packet.hpp"
 #include "record/words.hpp"
 #include "run/call.hpp"
@@ -47,16 +48,30 @@ constexpr auto kInspectsWithin = 1s;
 /// For a reader that doesn't read, after the interpreter's end.
 constexpr auto kLastWords = 1s;
 
+/// What the session says of the context that a spare becomes. False: the session is gone.
+bool receive_claim(WorkerState& state) {
+  auto packet = protocol::receive(state.link.get());
+  if (!packet) return false;
+  auto claim = read_fields<Claim>(std::move(packet->body));
+  if (!claim) return false;
+  state.name.number = claim->call;
+  state.context.name = std::move(claim->context);
+  state.context.was_lost = claim->was_lost;
+  state.context.lost_because = std::move(claim->lost_because);
+  return true;
+}
+
 class ContextWorker {
  public:
   explicit ContextWorker(WorkerState& state)
       : state_(state),
         language_(state.context.language),
-        was_lost_(state.context.was_lost),
-        lost_because_(state.context.lost_because) {}
+        spare_(state.context.is_spare ? Spare::waits : Spare::no) {}
 
-  void run() {
+  /// False: it was a spare, and its context needs another interpreter.
+  [[nodiscard]] bool run() {
     const run::Answer answer = interpret();
+    if (spare_ != Spare::no) return spare_ == Spare::waits && !is_claimed_late();
     leave();
     // Before the answers: who has one finds the context ended.
     session_.note(Note::What::ended, run::exit_status_of(answer),
@@ -68,6 +83,7 @@ class ContextWorker {
       answer_question(each);
     }
     for (OpenCell& cell : take_cells()) end(cell, answer);
+    return true;
   }
 
  private:
@@ -80,6 +96,12 @@ class ContextWorker {
     leaving,  ///< the interpreter has said that it ends with this cell
     closing,  ///< the cell is done: its output is delivered
     ended,    ///< the interpreter is dead
+  };
+
+  enum class Spare : std::uint8_t {
+    no,
+    waits,    ///< for its context
+    claimed,  ///< it is not known whether it is what a start would make now
   };
 
   // --- the interpreter
@@ -109,6 +131,8 @@ class ContextWorker {
     request.program.directory = state_.context.directory;
     request.program.stdin_mode = plan::StdinMode::null;
     request.capture = true;  // two pipes, whatever this process has as its own
+    program_ = request.program;
+    if (spare_ != Spare::no) start_ahead_ = find_start();
     request.started_microseconds = sys::now_microseconds();
     return run::call(state_.held, request, ties(interpreter));
   }
@@ -165,8 +189,11 @@ class ContextWorker {
 
   void handle_order() {
     Note note{};
-    if (::recv(state_.link.get(), &note, sizeof note, 0) != sizeof note)
-      return loop_->forget(state_.link.get());
+    if (::recv(state_.link.get(), &note, sizeof note, 0) != sizeof note) {
+      loop_->forget(state_.link.get());
+      if (spare_ == Spare::waits) supervisor_->end(Cancelled{SIGTERM});
+      return;
+    }
     switch (note.what) {
       case Note::What::cell:
         return accept();
@@ -184,10 +211,13 @@ class ContextWorker {
         return supervisor_->cancel(SIGTERM);
       case Note::What::end:
         return supervisor_->end(Cancelled{SIGTERM});
+      case Note::What::claim:
+        return claim();
       case Note::What::began:
       case Note::What::ended:
       case Note::What::ready:
       case Note::What::answered:
+      case Note::What::gone:
       case Note::What::call:
         return;
     }
@@ -223,11 +253,14 @@ class ContextWorker {
     if (message["event"] == "ready" && !ready_) {
       ready_ = true;
       loop_->cancel(start_);
+      if (spare_ != Spare::no) return begin_to_wait();
       session_.note(Note::What::ready);
       send();
       return ask_next();
     }
     if (message["event"] == "interrupted") return interrupts_->heard();
+    if (message["event"] == "unchanged" && spare_ == Spare::claimed)
+      return message.value("unchanged", Json()) == true ? begin_as_context() : replace();
     if (phase_ == Phase::inspecting && questions_.front().take(message)) return inspected();
     if (!current_ || !current_->said) return;
     const CellAnswer::Said said = current_->said->take(message);
@@ -252,6 +285,59 @@ class ContextWorker {
   run::OutputPosition position_of_message() {
     const auto counted = std::exchange(position_, std::nullopt);
     return counted ? *counted : output_->delivered();
+  }
+
+  // --- a spare
+
+  /// What a start of the interpreter runs now: a program may have appeared on PATH.
+  [[nodiscard]] std::optional<plan::Plan> find_start() const {
+    auto plan = plan::make_call_plan(state_.held.plan(), state_.held.policy(), state_.held.host(),
+                                     program_, plan::CallProgram::interpreter);
+    return plan ? std::optional(std::move(*plan)) : std::nullopt;
+  }
+
+  void begin_to_wait() {
+    if (driver_->tells_changes) channel_->send_text(R"({"op":"wait"})");
+    if (spare_ == Spare::claimed) look_for_changes();
+  }
+
+  void claim() {
+    loop_->forget(state_.link.get());  // cells wait there
+    if (!receive_claim(state_)) return supervisor_->end(Cancelled{SIGTERM});
+    spare_ = Spare::claimed;
+    if (ready_) look_for_changes();
+  }
+
+  void look_for_changes() {
+    const auto now = find_start();
+    if (!now || !start_ahead_ || now->executable != start_ahead_->executable ||
+        now->command != start_ahead_->command || now->environment != start_ahead_->environment)
+      return replace();
+    if (!driver_->tells_changes) return begin_as_context();
+    channel_->send_text(R"({"op":"unchanged"})");
+    deadline_ = loop_->after(kInspectsWithin, [this] { replace(); });
+  }
+
+  /// Ends this interpreter: run() says so, and the next one takes the cells.
+  void replace() {
+    loop_->cancel(deadline_);
+    supervisor_->end(Cancelled{SIGTERM});
+  }
+
+  void begin_as_context() {
+    loop_->cancel(deadline_);
+    spare_ = Spare::no;
+    session_.note(Note::What::ready);
+    if (!loop_->watch(state_.link.get(), EPOLLIN, [this](std::uint32_t) { handle_order(); }))
+      supervisor_->end(Cancelled{SIGTERM});
+  }
+
+  /// After the end of an interpreter that nobody had: the session may have sent the claim already.
+  [[nodiscard]] bool is_claimed_late() const {
+    session_.note(Note::What::gone);
+    Note note{};
+    return ::recv(state_.link.get(), &note, sizeof note, 0) == sizeof note &&
+           note.what == Note::What::claim && receive_claim(state_);
   }
 
   // --- cells
@@ -291,11 +377,11 @@ class ContextWorker {
 
   /// Of what the cell can find, if it runs now.
   void name_state(OpenCell& cell) const {
-    const bool finds_nothing = count_ == 0 && was_lost_;
+    const bool finds_nothing = count_ == 0 && state_.context.was_lost;
     cell.record.state = count_ > 0      ? CellState::kept
                         : finds_nothing ? CellState::lost
                                         : CellState::fresh;
-    cell.record.lost_because = finds_nothing ? lost_because_ : "";
+    cell.record.lost_because = finds_nothing ? state_.context.lost_because : "";
   }
 
   // --- questions about code that does not run
@@ -563,7 +649,8 @@ class ContextWorker {
   void end(OpenCell& cell, const run::Answer& answer) {
     const bool was_its_own = cell.said || !ready_;
     if (!answer.errors.empty()) return cell.answer(answer.errors.front());
-    if (ready_ || was_lost_) cell.record.state = CellState::lost;  // else there was nothing
+    if (ready_ || state_.context.was_lost)
+      cell.record.state = CellState::lost;  // else there was nothing
     if (cell.said && cell.said->is_done()) {
       // Its answer stands.
     } else if (was_its_own && answer.outcome) {
@@ -586,8 +673,6 @@ class ContextWorker {
 
   WorkerState& state_;
   const std::string language_;
-  const bool was_lost_;
-  const std::string lost_because_;
   const ToSession session_{state_.link, state_.ask};
   const Driver* driver_ = nullptr;
   std::optional<DriverChannel> channel_;
@@ -602,6 +687,9 @@ class ContextWorker {
   std::optional<OpenCell> current_;
   std::deque<Inspection> questions_;
   Phase phase_ = Phase::idle;
+  Spare spare_;
+  plan::RunRequest program_;
+  std::optional<plan::Plan> start_ahead_;  ///< of a spare: what it was started as
   bool ready_ = false;
   bool prepared_ = false;  ///< the current cell has its output
   bool delivered_ = false;
@@ -618,7 +706,11 @@ class ContextWorker {
 void work_as_context(WorkerState state) {
   signals::take_defaults();
   state.group = state.held.make_call_group();
-  ContextWorker(state).run();
+  while (!ContextWorker(state).run()) {
+    state.context.is_spare = false;
+    state.group.reset();
+    state.group = state.held.make_call_group();
+  }
   state.group.reset();
   // Without destructors: they would end the session's sandbox, of which this process has a copy.
   ::_exit(0);

@@ -25,6 +25,8 @@ const std::vector<Driver>& drivers() {
        .text = k_python_driver,
        .unheard_signal = 47,  // UNHEARD of the driver
        .inspects = true,
+       .waits = true,
+       .tells_changes = true,
        .from_file = true,
        .arguments = {"-u", "-X", "utf8", "-c",
                      "exec(compile(open(5,encoding='utf-8').read(),'<sbx>','exec'),"
@@ -33,11 +35,14 @@ const std::vector<Driver>& drivers() {
        .extensions = {".js"},
        .text = k_javascript_driver,
        .inspects = true,
+       .waits = true,
        .arguments = {"-e"}},
       {.language = "r",
        .extensions = {".R", ".r"},
        .text = k_r_driver,
        .inspects = true,
+       .waits = true,
+       .tells_changes = true,
        .from_file = true,
        .arguments = {"--vanilla", "/proc/self/fd/5"}},
       {.language = "bash",

@@ -20,7 +20,10 @@ struct Driver {
   /// Sent to the interpreter alone, besides SIGINT, until its driver says that it was heard
   /// ("interrupted"); 0: none.
   int unheard_signal = 0;
-  bool inspects = false;   ///< it answers questions about code that does not run
+  bool inspects = false;  ///< it answers questions about code that does not run
+  bool waits = false;     ///< it may be started ahead of its context
+  /// It can tell whether files that its start has read have changed since; else it reads none.
+  bool tells_changes = false;
   bool from_file = false;  ///< else the text is an argument
   bool reads_plain =
       false;  ///< requests are NONCE COUNT, or NONCE QUESTION, a line feed and the code

@@ -15,6 +15,7 @@
 #include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "session/bring_out_worker.hpp"
+#include "session/context_worker.hpp"
 #include "session/worker_fork.hpp"
 #include "session/worker_protocol.hpp"
 
@@ -49,6 +50,18 @@ Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held,
                       .is_reading = [this] { return reader_.valid(); },
                       .keep = [this](const std::string& set) { return keep(set); }}),
       contexts_(*this, held_->policy().session.contexts, directory_.name()),
+      spares_(loop_, held_->policy().session.contexts.value,
+              {.start =
+                   [this](const std::string& language) {
+                     return fork_worker({.held = *held_,
+                                         .name = {directory_.name(), id_, 0},
+                                         .context = {.language = language, .is_spare = true}},
+                                        work_as_context);
+                   },
+               .rests = [this] { return rests(); },
+               .has_room = [this] { return has_room_for_spares(); },
+               .living = [this] { return contexts_.living(); },
+               .dismiss = [this](Worker worker) { workers_.dismiss(std::move(worker)); }}),
       attribution_(calls_, contexts_, directory_.name(),
                    {.memory = [this](pid_t init) { return held_->memory_below(init); },
                     .tasks = [this](pid_t init) { return held_->tasks_below(init); }}) {}
@@ -110,6 +123,7 @@ void Session::request_kill(Call& call, Budget budget) {
 }
 
 void Session::spent(Budget budget) {
+  spares_.end_all();
   if (budget == Budget::memory) {
     Call* const most = attribution_.most_memory(sys::now_microseconds());
     if (most != nullptr) request_kill(*most, budget);
@@ -124,6 +138,7 @@ void Session::spent(Budget budget) {
 
 void Session::end_workers() {
   held_->end();
+  spares_.end_all();
   std::vector<Worker> running;
   for (const auto& [number, call] : calls_.all())
     if (call->runs()) running.push_back(std::move(call->worker));
@@ -178,6 +193,7 @@ void Session::handle_signals() {
 
 void Session::end_calls(EndCause cause) {
   workers_.keep_no_more();
+  spares_.end_all();
   const Note note{Note::What::cancel, static_cast<std::int32_t>(cause)};
   for (const auto& [number, call] : calls_.all())
     if (call->runs())

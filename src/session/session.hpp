@@ -23,6 +23,7 @@
 #include "session/contexts.hpp"
 #include "session/ending.hpp"
 #include "session/session_directory.hpp"
+#include "session/spare_contexts.hpp"
 #include "session/worker.hpp"
 #include "session/worker_pool.hpp"
 #include "session/worker_protocol.hpp"
@@ -76,6 +77,11 @@ class Session : private Interpreters {
 
   // Contexts: session_cells.cpp
   [[nodiscard]] Result<Started> start(const Context& context) override;
+  /// True: the call has an interpreter that was started ahead.
+  [[nodiscard]] bool take_spare(Call& call, const Context& context);
+  [[nodiscard]] bool rests();
+  [[nodiscard]] bool has_room_for_spares() const;
+  void note_use_of(const Call& context);
   [[nodiscard]] Passed pass_on(std::uint64_t number, const protocol::Request& request,
                                const Asker& client) override;
   void tell(std::uint64_t number, Note::What what) override;
@@ -140,6 +146,7 @@ class Session : private Interpreters {
   WorkerPool workers_;
   Ending ending_;
   ContextRequests contexts_;
+  SpareContexts spares_;
   Attribution attribution_;
   std::vector<PendingRequest> pending_requests_;  ///< what came while changes are read
   UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped

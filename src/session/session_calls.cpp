@@ -156,7 +156,10 @@ bool Session::on_worker_message(Call& call) {
   }
   if (note.what == Note::What::began) call.init = note.value;
   if (call.is_context) contexts_.on_note(call.number, note.what);
-  if (note.what == Note::What::answered) clocks_.note_use();
+  if (note.what == Note::What::answered) {
+    clocks_.note_use();
+    note_use_of(call);
+  }
   if (note.what != Note::What::ended) return true;
   call.status = note.value;
   constexpr std::size_t kLargest = std::size_t{1} << 30;
@@ -181,6 +184,7 @@ void Session::answer_question(Call& call) {
     return;
   }
   if (question.what == Question::What::most_processes) {
+    spares_.end_all();
     (void)protocol::send(call.worker.ask.get(), attribution_.most_processes());
     return;
   }
@@ -238,6 +242,7 @@ void Session::ended(Call& call) {
   call.waiters.clear();
   clocks_.note_use();
   if (call.is_context) contexts_.on_end(call.number, call.record);
+  contexts_.living() == 0 ? spares_.end_all() : spares_.look_soon();
   rest_between_calls();
   settle(call);
   ending_.look();

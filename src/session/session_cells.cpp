@@ -4,10 +4,12 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include <algorithm>
 #include <variant>
 
 #include "base/sys.hpp"
 #include "session/context_worker.hpp"
+#include "session/drivers.hpp"
 #include "session/session.hpp"
 #include "session/worker_fork.hpp"
 #include "session/worker_protocol.hpp"
@@ -24,6 +26,9 @@ Result<Interpreters::Started> Session::start(const Context& context) {
   call.began_microseconds = sys::now_microseconds();
   resume();
   const auto begin = [&]() -> Status {
+    const bool is_ahead = take_spare(call, context);
+    spares_.fit(contexts_.living() + 1);
+    if (is_ahead) return watch(call);
     call.worker = SBX_TRY(fork_worker({.held = *held_,
                                        .name = {directory_.name(), id_, call.number},
                                        .context = {.name = context.name,
@@ -40,6 +45,52 @@ Result<Interpreters::Started> Session::start(const Context& context) {
     return fail(begun.error());
   }
   return Started{.call = call.number, .since = call.since};
+}
+
+bool Session::take_spare(Call& call, const Context& context) {
+  if (!context.directory.empty()) return false;
+  auto spare = spares_.take(context.language);
+  if (!spare) return false;
+  const int link = spare->worker.link.get();
+  const Note note{Note::What::claim, 0};
+  const Claim claim{.call = call.number,
+                    .context = context.name,
+                    .was_lost = context.life == Life::lost,
+                    .lost_because = context.lost_because};
+  if (::send(link, &note, sizeof note, MSG_NOSIGNAL) != sizeof note ||
+      !protocol::send(link, claim)) {
+    workers_.dismiss(std::move(spare->worker));
+    return false;
+  }
+  call.worker = std::move(spare->worker);
+  call.init = spare->init;
+  return true;
+}
+
+bool Session::rests() {
+  const auto is_waited_for = [](const auto& each) {
+    return each.second->runs() && !each.second->is_background && !each.second->is_context;
+  };
+  return !ending_.has_begun() && !reader_.valid() && !contexts_.is_busy() &&
+         std::ranges::none_of(calls_.all(), is_waited_for);
+}
+
+/// Half of what programs may use is theirs whatever was started ahead.
+bool Session::has_room_for_spares() const {
+  if (held_->policy().session.cpu_time.value.count() > 0) return false;
+  const run::HeldSandbox::Use use = held_->use();
+  const Budgets& budgets = held_->plan().budgets;
+  const auto half_is_free = [](std::uint64_t used, std::uint64_t limit) {
+    return limit == 0 || used <= limit / 2;
+  };
+  return half_is_free(use.memory_bytes, budgets.memory.count) &&
+         half_is_free(use.processes, budgets.processes);
+}
+
+void Session::note_use_of(const Call& context) {
+  const Context* const used = contexts_.of_call(context.number);
+  const auto driver = used != nullptr ? find_driver(used->language) : fail(Error{});
+  if (driver && (*driver)->waits) spares_.note_use(used->language);
 }
 
 namespace {

@@ -58,6 +58,7 @@ void Session::answer(protocol::FilesRequest request, Asker client) {
 void Session::begin_call(protocol::CallRequest request, const std::string& own_title,
                          Asker client) {
   resume();
+  if (spares_.has_any() && !has_room_for_spares()) spares_.end_all();
   if (const Status begun = start_call(std::move(request), own_title, client); !begun)
     refuse(client.connection.get(), begun.error());
   rest_between_calls();

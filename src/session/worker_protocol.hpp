@@ -40,6 +40,10 @@ struct Note {
     spend,   ///< `value`: a Budget that the whole session has spent
     signal,  ///< `value`: for the main process
     cancel,  ///< as after SIGTERM to sbx; `value`: an EndCause
+    gone,    ///< a spare's: its interpreter is dead. It waits for `claim`, and starts another one
+             ///< then
+    // the session's, to a spare
+    claim,  ///< a packet with a Claim follows: it is a context from here on
     // the session's, to a context
     cell,       ///< a packet with the request, the client's connection and its descriptors follows
     interrupt,  ///< the cell that runs
@@ -55,6 +59,15 @@ struct Assignment {
   protocol::CallRequest request;
 };
 SBX_FIELDS(Assignment, call, request)
+
+/// What follows Note::claim.
+struct Claim {
+  std::uint64_t call = 0;
+  std::string context;
+  bool was_lost = false;
+  std::string lost_because;
+};
+SBX_FIELDS(Claim, call, context, was_lost, lost_because)
 
 /// Who cancelled a call.
 enum class EndCause : std::int32_t {
