@@ -161,7 +161,7 @@ Result<Context*> Place::context(const std::string& id, const std::string& langua
   const bool is_shared = id.empty() && rules_.shares_contexts;
   if (is_shared) {
     const auto same = std::ranges::find_if(contexts_, [&](const Context& each) {
-      return !each.id.empty() && each.language == (language.empty() ? "python" : language);
+      return each.language == (language.empty() ? "python" : language);
     });
     if (same != contexts_.end()) {
       ++same->open;
@@ -181,23 +181,16 @@ Result<Context*> Place::context(const std::string& id, const std::string& langua
 }
 
 Result<Context*> Place::fresh(const std::string& language) {
-  auto taken = std::ranges::find_if(
-      contexts_, [&](const Context& each) { return each.id.empty() && each.language == language; });
-  if (taken == contexts_.end()) {
-    if (rules_.most_contexts == 0)
-      return refused("no-contexts", "the policy allows no contexts (session.contexts)");
-    if (!make_room())
-      return refused("contexts-busy", "all contexts are busy (session.contexts = " +
-                                          std::to_string(rules_.most_contexts) + ")");
-    contexts_.push_back({.name = "m" + random_hex(), .language = language});
-    taken = std::prev(contexts_.end());
-  }
-  taken->id = make_id('c');
-  taken->open = 1;
-  return &*taken;
+  if (rules_.most_contexts == 0)
+    return refused("no-contexts", "the policy allows no contexts (session.contexts)");
+  if (!make_room())
+    return refused("contexts-busy", "all contexts are busy (session.contexts = " +
+                                        std::to_string(rules_.most_contexts) + ")");
+  return &contexts_.emplace_back(
+      Context{.id = make_id('c'), .name = "m" + random_hex(), .language = language, .open = 1});
 }
 
-/// The one that is idle longest ends, where the session has no more places; a spare before all.
+/// The one that is idle longest ends, where the session has no more places.
 bool Place::make_room() {
   while (contexts_.size() >= rules_.most_contexts) {
     auto idle = contexts_.end();
@@ -213,10 +206,8 @@ bool Place::make_room() {
 }
 
 void Place::forget(std::list<Context>::iterator context, const std::string& why) {
-  if (!context->id.empty()) {
-    if (ended_.size() >= kMostEnded) ended_.erase(ended_.begin());
-    ended_[context->id] = why;
-  }
+  if (ended_.size() >= kMostEnded) ended_.erase(ended_.begin());
+  ended_[context->id] = why;
   contexts_.erase(context);
 }
 
@@ -227,26 +218,6 @@ void Place::release(Context& context) {
     const auto found = std::ranges::find(contexts_, &context, [](Context& each) { return &each; });
     return forget(found, "its session is over");
   }
-  if (has_session() && !rules_.shares_contexts) warm(context.language);
-}
-
-/// Starts the interpreter of the next conversation ahead: python takes a third of a second.
-void Place::warm(const std::string& language) {
-  const bool has_spare = std::ranges::any_of(
-      contexts_, [&](const Context& each) { return each.id.empty() && each.language == language; });
-  std::erase_if(warming_, [](const Warming& each) { return each.is_done; });
-  if (has_spare || contexts_.size() >= rules_.most_contexts) return;
-  auto client = connect();
-  if (!client) return;
-  const Context& spare =
-      contexts_.emplace_back(Context{.name = "m" + random_hex(), .language = language});
-  Warming& one = warming_.emplace_back(
-      std::move(*client),
-      protocol::InspectRequest{.language = {language}, .context = {spare.name}});
-  // Nobody waits for it: a cell that comes earlier waits in the session.
-  const Status begun =
-      one.task.attach(loop_, {.ended = [&one](const auto& /*answer*/) { one.is_done = true; }});
-  if (!begun) one.is_done = true;
 }
 
 }  // namespace sbx::client

@@ -23,7 +23,7 @@ namespace sbx::client {
 /// An interpreter in the session. `name` is what the session calls it: an id is known to this
 /// process and its client only.
 struct Context {
-  std::string id;  ///< empty: a spare that nobody has
+  std::string id;
   std::string name;
   std::string language;
   std::size_t open = 0;  ///< cells that run or wait
@@ -80,14 +80,6 @@ class Place {
   void end();
 
  private:
-  /// Starts an interpreter by asking about it.
-  struct Warming {
-    Warming(session::Client connection, protocol::InspectRequest request)
-        : task(std::move(connection), std::move(request)) {}
-    Task<protocol::InspectRequest> task;
-    bool is_done = false;
-  };
-
   void begin();
   void try_to_join();
   void answer_waiting(bool is_there);
@@ -98,7 +90,6 @@ class Place {
   [[nodiscard]] Result<Context*> fresh(const std::string& language);
   [[nodiscard]] bool make_room();
   void forget(std::list<Context>::iterator context, const std::string& why);
-  void warm(const std::string& language);
   void leave();
 
   EventLoop& loop_;
@@ -115,7 +106,6 @@ class Place {
   std::optional<Replaced> replaced_;
   std::list<Context> contexts_;               ///< addresses stay
   std::map<std::string, std::string> ended_;  ///< ids, with the reason
-  std::list<Warming> warming_;
 };
 
 }  // namespace sbx::client
