@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "base/text.hpp"
 #include "hints/last_words.hpp"
@@ -19,12 +21,23 @@ namespace {
 
 constexpr std::size_t kMost = 8;
 
+/// The system's package managers, and what they say where they can't write to the system. Debian's
+/// name the place even where another program has called them.
+constexpr auto kInstallers = std::to_array<std::string_view>(
+    {"apt", "apt-get", "aptitude", "dpkg", "dnf", "yum", "zypper", "apk", "pacman"});
+constexpr auto kPlacesOfPackages =
+    std::to_array<std::string_view>({"/var/lib/dpkg", "/var/lib/apt", "/var/cache/apt"});
+constexpr auto kNotRoot = std::to_array<std::string_view>(
+    {"superuser privilege", "are you root", "as root", "unless you are root", "Permission denied",
+     "Read-only file system"});
+
 class Search {
  public:
   explicit Search(const Facts& facts)
       : facts_(facts), places_(facts.policy, facts.plan, facts.host, facts.typed, facts.reader) {}
 
   std::vector<Hint> run() {
+    if (auto hint = about_installer()) tell(std::move(*hint));
     for (const Stream* const stream : {&facts_.outcome.err, &facts_.outcome.out})
       for (const LastWord& word : last_words(stream->last)) follow(word);
     // A write that was refused is certain by the policy; a name may have been looked for in vain.
@@ -82,6 +95,37 @@ class Search {
       if (auto hint = about_refused(named == word.names.end() ? "127.0.0.1" + end : *named, port))
         tell(std::move(*hint));
     }
+  }
+
+  [[nodiscard]] bool says(std::string_view words) const {
+    return facts_.outcome.err.last.contains(words) || facts_.outcome.out.last.contains(words);
+  }
+
+  /// apt and its like change the system, which no program does here.
+  [[nodiscard]] std::optional<Hint> about_installer() const {
+    const auto is_installer = [](const std::string& word) {
+      return std::ranges::find(kInstallers, plan::base_name(word)) != kInstallers.end();
+    };
+    const auto said = [this](std::string_view words) { return says(words); };
+    const auto typed = std::ranges::find_if(facts_.typed, is_installer);
+    const auto place = std::ranges::find_if(kPlacesOfPackages, said);
+    const bool is_typed = typed != facts_.typed.end() && std::ranges::any_of(kNotRoot, said);
+    if (!is_typed && place == kPlacesOfPackages.end()) return std::nullopt;
+    const std::string what(place == kPlacesOfPackages.end() ? "/usr" : *place);
+    const auto facts = places_.read_only(what);
+    if (!facts || facts->is_workspace || !facts->grant.empty()) return std::nullopt;
+    const std::string name(typed == facts_.typed.end() ? std::string_view("apt")
+                                                       : plan::base_name(*typed));
+    return Hint{
+        .kind = HintKind::read_only,
+        .what = what,
+        .text = fmt::format(
+            "{} installs nothing in a sandbox, where the system is read-only; install the "
+            "package on the host{}",
+            name,
+            facts_.policy.filesystem.system.value == "host" ? ", and every sandbox shows it" : ""),
+        .options = {},
+        .perhaps = false};
   }
 
   [[nodiscard]] std::optional<Hint> about_read_only(const std::string& name) const {

@@ -102,6 +102,24 @@ class Hints(SbxTest):
         self.assertIn("sbx: perhaps a file met limits.file_size = \"1M\"; to allow more, add --set 'limits.file_size=\"2M\"'\n", ended.err.decode())
         self.exited(self.sbx(*live, "--set", 'limits.file_size="2M"', *grow))
 
+    def test_who_installs_packages_of_the_system_is_told_where_that_works(self):
+        """By what was typed, or by the place that the lines name. Twins: none of both, and a program that ended well."""
+        debian = "/var/lib/dpkg" if shutil.which("apt-get") else None
+        self.write("tools/apk", "#!/bin/sh\necho 'ERROR: Unable to lock database: Permission denied' >&2\nexit 99\n", 0o755)
+        rows = [(("--read", "tools", "--", "tools/apk", "add", "x"), "apk", "/usr")]
+        if debian:
+            rows += [(("--", "apt-get", "install", "-y", "x"), "apt-get", debian), (("--", "dpkg", "-i", "x.deb"), "dpkg", "/usr"),
+                     (("--", "sh", "-c", "apt-get update && apt-get install -y x"), "apt-get", "/var/lib/apt"),
+                     (("--", "python3", "-c", "import subprocess, sys; sys.exit(subprocess.run(['apt-get', 'install', 'x']).returncode)"), "apt", debian)]
+        for words, name, place in rows:
+            with self.subTest(words):
+                ended = self.sbx(*words)
+                self.assertEqual(self.hints(ended), [("read-only", place, [])], ended)
+                self.assertIn(f"sbx: {name} installs nothing in a sandbox, where the system is read-only; install the package on the host, and every sandbox shows it\n",
+                              self.sbx(*words, json_record=False).err.decode())
+        for line in ("echo 'are you root?' >&2; exit 1", "echo apt; exit 1", "echo /var/lib/dpkg/lock"):
+            self.assertEqual(self.hints(self.sbx("--", "sh", "-c", line)), [], line)
+
     def test_a_script_that_lists_its_dependencies_is_told_the_way(self):
         self.write("needs.py", "# /// script\n# dependencies = ['nosuchmodule']\n# ///\nimport nosuchmodule\n")
         self.assertEqual(self.hints(self.sbx("needs.py")), [("module", "nosuchmodule", ["--venv", "DIR"])])
