@@ -5,7 +5,10 @@
 
 #include <utility>
 
+#include <sbx/units.hpp>
+
 #include "base/tell.hpp"
+#include "base/text.hpp"
 
 namespace sbx {
 namespace {
@@ -24,7 +27,7 @@ Progress::Progress(int descriptor, bool quiet, Clock now)
 }
 
 void Progress::begin() {
-  clear();
+  clear(in_line_);
   if (is_shown_) began_ = now_();
 }
 
@@ -48,6 +51,19 @@ void Progress::clear(bool in_line) {
 // What can't be written can be told nowhere.
 void Progress::write(const std::string& text) const {
   (void)sys::write_all(descriptor_, text);
+}
+
+Copied copies_shown_by(Progress& progress) {
+  if (!progress.is_shown()) return {};
+  return [&progress, sum = std::uint64_t{0}](std::uint64_t bytes) mutable {
+    if (bytes == 0) {
+      sum = 0;
+      return progress.clear();
+    }
+    if (sum == 0) progress.begin();
+    sum += bytes;
+    progress.tick(describe(Bytes{sum}) + " copied");
+  };
 }
 
 }  // namespace sbx

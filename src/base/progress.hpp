@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "base/copied.hpp"
 #include "base/sys.hpp"
 
 namespace sbx {
@@ -39,5 +40,9 @@ class Progress {
   std::uint64_t painted_ = 0;  ///< 0: no line is there
   bool in_line_ = false;
 };
+
+/// Shows copies as "12 MB copied", each piece of work after a second of its own. `progress` is
+/// borrowed.
+[[nodiscard]] Copied copies_shown_by(Progress& progress);
 
 }  // namespace sbx

@@ -138,9 +138,11 @@ std::vector<std::string> BringOut::policy_files() const {
   return files;
 }
 
-Status BringOut::finish(Outcome& outcome, const std::string& run, bool silent, const Paint& paint) {
+Status BringOut::finish(Outcome& outcome, const std::string& run, const Telling& telling) {
+  const auto& [silent, paint, copied] = telling;
   if (copy_.failure && is_asked()) return fail(*copy_.failure);
   if (copy_.empty()) return {};
+  copy_.copied = copied;
   workspace::ChangeSet changes = SBX_TRY(workspace::read_changes(copy_));
   workspace::note_held(copy_, changes);
   Status first;

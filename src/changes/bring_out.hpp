@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/copied.hpp"
 #include "base/tell.hpp"
 #include "changes/kept.hpp"
 #include "changes/patch.hpp"
@@ -40,6 +41,13 @@ struct BroughtOut {
   bool is_incomplete = false;  ///< --apply left something, or a pattern matches no change
 };
 
+/// How the front end hears of it.
+struct Telling {
+  bool silent = false;  ///< nothing on stderr
+  Paint paint{};
+  Copied copied{};
+};
+
 class BringOut {
  public:
   /// `state_directory`: where --keep keeps, host::state_directory().
@@ -58,8 +66,7 @@ class BringOut {
 
   /// Call it after the run: does what was requested and reports it on stderr. `run`: the id of the
   /// record. Continues after a failure. Errors: host, the first.
-  [[nodiscard]] Status finish(Outcome& outcome, const std::string& run, bool silent,
-                              const Paint& paint);
+  [[nodiscard]] Status finish(Outcome& outcome, const std::string& run, const Telling& telling);
 
   /// After finish().
   [[nodiscard]] BroughtOut take();

@@ -208,7 +208,7 @@ Status keep_content(const Copy& copy, const Change& change, int contents, const 
   if (change.type == FileType::file) {
     const UniqueFd source = SBX_TRY(open_content(copy, change));
     if (link_content_of(source.get(), contents, name, known)) return {};
-    return workspace::put_file(source.get(), contents, name, kPrivate, owner);
+    return workspace::put_file(source.get(), contents, name, kPrivate, owner, {}, copy.copied);
   }
   const std::string text = SBX_TRY(link_content(copy, change));
   const UniqueFd file(::openat(contents, name.c_str(),
@@ -405,6 +405,7 @@ bool Store::has(const std::string& name) const {
 
 Result<KeptFacts> Store::keep(KeptFacts facts, const Copy& copy, const ChangeSet& changes) const {
   remove_leftovers();
+  const CopyingEnds ends(copy.copied);
   const std::string wanted = facts.name;
   Draft draft = SBX_TRY(begin_draft(directory_.get()));
   Manifest manifest = SBX_TRY(Keeping(copy, changes, draft).write(std::move(facts)));

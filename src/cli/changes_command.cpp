@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/progress.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "changes/applying.hpp"
@@ -232,8 +233,10 @@ int apply(const Invocation& typed) {
                                  .policy_files = kept->facts.policy_files,
                                  .asks = !typed.bring_out.yes,
                                  .state_directory = state_directory().value_or(""),
-                                 .silent = typed.output.json,
+                                 .silent = typed.output.json || typed.output.quiet,
                                  .rest = "sbx changes show --json " + kept->facts.name};
+  Progress progress(STDERR_FILENO, request.silent);
+  kept->copy.copied = copies_shown_by(progress);
   const auto end = changes::apply_changes(kept->copy, kept->changes, request,
                                           paint_for(typed.output.color, STDERR_FILENO));
   if (!end) return changes_failed(typed, end.error());

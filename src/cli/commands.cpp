@@ -222,8 +222,15 @@ std::span<const OptionRow> session_diff_options() {
 }
 
 std::span<const OptionRow> apply_options() {
-  static const Rows rows = with_usual(
-      {shared("--yes", "Apply without asking."), shared("--json", "Print the answer as JSON.")});
+  static const Rows rows = with_usual({shared("--yes", "Apply without asking."),
+                                       shared("--json", "Print the answer as JSON."),
+                                       shared("--quiet", "Print nothing but errors.")});
+  return rows;
+}
+
+std::span<const OptionRow> keep_options() {
+  static const Rows rows = with_usual({shared("--json", "Print the answer as JSON."),
+                                       shared("--quiet", "Print nothing but errors.")});
   return rows;
 }
 
@@ -599,7 +606,7 @@ constexpr CommandRow kCommands[] = {
      "host.",
      kWorks, apply_options},
     {"session keep", "NAME SET", "Keep what a session has changed as a change set.", kWorks,
-     json_options},
+     keep_options},
     {"session list", "", "List the sessions of this user.", kWorks, json_options},
     {"session show", "NAME", "Print a session's policy, process and end.", kWorks, json_options},
     {"session stats", "NAME", "Print what a session uses of its budgets.", kWorks, json_options},

@@ -167,12 +167,21 @@ class RunCommand {
     const Outcome& outcome = *answer.outcome;
     if (sbx::exit_status_of(outcome.verdict) != 0)
       annotation_ = outcome.detail.empty() ? "the command failed" : outcome.detail;
-    if (!silent_)
-      write_stderr(record::outcome_words(*answer.plan, outcome, typed_.output.verbose, paint_,
-                                         nullptr, answer.policy ? &*answer.policy : nullptr));
-    else if (!answer.plan->weaker_isolation.empty() && !has_typed_landlock())
+    const std::string words =
+        silent_ ? ""
+                : record::outcome_words(*answer.plan, outcome, typed_.output.verbose, paint_,
+                                        nullptr, answer.policy ? &*answer.policy : nullptr);
+    if (!words.empty())
+      write_stderr(words);
+    else if (is_in_line(outcome.out) || is_in_line(outcome.err))
+      progress_->clear(true);  // what the program said last stays
+    if (silent_ && !answer.plan->weaker_isolation.empty() && !has_typed_landlock())
       write_stderr(note_lines({answer.plan->weaker_isolation}));
     if (!silent_ && sbx::exit_status_of(outcome.verdict) != 0) tell_own_options(answer);
+  }
+
+  [[nodiscard]] static bool is_in_line(const Stream& said) {
+    return !said.last.empty() && !said.last.ends_with('\n');
   }
 
   /// A weaker wall is never silent by habit: -q is for those who asked for it just now.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/progress.hpp"
 #include "base/signals.hpp"
 #include "base/tell.hpp"
 #include "base/text.hpp"
@@ -100,19 +101,23 @@ Result<int> show_changes(const SessionAsker& asker, bool texts) {
 /// is left to answer once it has ended.
 Result<int> apply_session(const SessionAsker& asker) {
   const bool asks = !asker.typed.bring_out.yes;
+  const bool is_silent = asker.typed.output.json || asker.typed.output.quiet;
   auto life = SBX_TRY(SessionLife::watch(asker.host, asker.operands.front()));
   SBX_TRY(changes::check_asking(asks));
-  const protocol::SnapshotAnswer made = SBX_TRY(asker.ask_reader(protocol::SnapshotRequest{}));
+  Progress progress(STDERR_FILENO, is_silent);
+  const protocol::SnapshotAnswer made =
+      SBX_TRY(asker.ask_reader(protocol::SnapshotRequest{.silent = !progress.is_shown()}));
   const std::vector<std::string> patterns(asker.operands.begin() + 1, asker.operands.end());
   if (!made.snapshot) {
-    if (!asker.typed.output.json) write_stderr("sbx: nothing was changed, so nothing is applied\n");
+    if (!is_silent) write_stderr("sbx: nothing was changed, so nothing is applied\n");
     return applied(asker, {.incomplete = !patterns.empty()});
   }
   // Signals wait: apply_changes() takes them; one that comes before or after keeps no snapshot
   // from being dropped.
   const signals::Held held(signals::kEnding, signals::Ignored::is_taken_too);
   const session::Snapshot snapshot = SBX_TRY(session::Snapshot::of(made));
-  const changes::Kept kept = SBX_TRY(snapshot.load());
+  changes::Kept kept = SBX_TRY(snapshot.load());
+  kept.copy.copied = copies_shown_by(progress);
   if (asks) SBX_TRY(life.hang_up_at_its_end());
   const changes::ApplyEnd end = SBX_TRY(
       changes::apply_changes(kept.copy, kept.changes,
@@ -120,12 +125,12 @@ Result<int> apply_session(const SessionAsker& asker) {
                               .policy_files = kept.facts.policy_files,
                               .asks = asks,
                               .state_directory = host::state_directory(asker.host),
-                              .silent = asker.typed.output.json,
+                              .silent = is_silent,
                               .rest = "sbx session changes --json " + asker.operands.front()},
                              paint_for(asker.typed.output.color, STDERR_FILENO)));
   snapshot.note_as_applied(kept, end.applied);
   if (asks && end.signal == SIGHUP && life.has_ended()) return fail(SessionLife::gone());
-  if (end.leaves_something() && !asker.typed.output.json)
+  if (end.leaves_something() && !is_silent)
     write_stderr("sbx: the session keeps what was not applied\n");
   return applied(asker, {.applied = changes::applied_json(end.applied),
                          .incomplete = end.applied.is_incomplete() || !end.wanted || !end.all_met,

@@ -275,9 +275,11 @@ struct SnapshotRequest {
   static constexpr const char* kOp = "snapshot";
   static constexpr const char* kMeaning =
       "keeps the changes as a set that the client reads, applies and drops";
+  static constexpr const char* kDescriptors = "standard input, output and error";
   static constexpr bool kWorks = true;
+  bool silent = true;  ///< the terminal of the client sees no progress
 };
-SBX_NO_FIELDS(SnapshotRequest)
+SBX_FIELDS(SnapshotRequest, silent)
 
 struct KeepRequest {
   using Answer = BroughtOutAnswer;

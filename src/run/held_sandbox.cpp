@@ -77,7 +77,7 @@ std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> HeldSandbox::start
     std::unique_ptr<HeldSandbox> held(new HeldSandbox(prepared->policy, plan, prepared->host,
                                                       prepared->state_directory,
                                                       std::move(prepared->group)));
-    const Status built = held->build(request.arguments);
+    const Status built = held->build(request.arguments, sinks);
     held->host_.on_walk = {};  // calls walk too, and nobody waits for the start any more
     if (built) return held;
     const Error error = built.error();
@@ -97,7 +97,7 @@ std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> HeldSandbox::start
 }
 
 /// As a run's, run.cpp: acquire, then spawn.
-Status HeldSandbox::build(ArgumentArea arguments) {
+Status HeldSandbox::build(ArgumentArea arguments, const Sinks& sinks) {
   identity_ = SBX_TRY(spawn::acquire_identity(plan_.identity, host_));
   if (group_ != nullptr) {
     SBX_TRY(group_->hold());
@@ -110,7 +110,7 @@ Status HeldSandbox::build(ArgumentArea arguments) {
   SBX_TRY(network_.prepare());
   lowers_ = SBX_TRY(workspace::open_lowers(plan_));
   started_ = workspace::file_clock();
-  SBX_TRY(disk_.prepare(plan_, identity_, state_directory_));
+  SBX_TRY(disk_.prepare(plan_, identity_, state_directory_, sinks.copied));
   entries_ = std::make_unique<supervise::EntryMeter>(live_directories(plan_));
   growth_ = SBX_TRY(supervise::GrowthMeter::make(plan_.live_in_memory, plan_.live_on_overlay));
   auto spawned = spawn::spawn({.plan = plan_,
@@ -122,6 +122,7 @@ Status HeldSandbox::build(ArgumentArea arguments) {
                                .arguments = arguments,
                                .placement = placement_in(group_.get()),
                                .stamp = [](const char*) {},
+                               .waits = sinks.set_up,
                                .role = child::Role::holder});
   if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan_, group_.get()));
   sandbox_ = std::move(*spawned);

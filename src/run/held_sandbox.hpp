@@ -118,7 +118,7 @@ class HeldSandbox {
  private:
   HeldSandbox(policy::Policy policy, plan::Plan plan, host::Host host, std::string state_directory,
               std::unique_ptr<cgroup::Group> group);
-  Status build(ArgumentArea arguments);
+  Status build(ArgumentArea arguments, const Sinks& sinks);
   [[nodiscard]] pid_t pid() const { return sandbox_.pid; }
   [[nodiscard]] supervise::ProcessList processes_below(pid_t init) const;
   [[nodiscard]] std::uint64_t tasks_of_calls(supervise::ProcessList& processes) const;

@@ -198,6 +198,8 @@ class Launch {
          .parent = request_.parent,
          .cancel = request_.cancel,
          .events = request_.events,
+         .set_up = sinks_.set_up,
+         .copied = sinks_.copied,
          .started_microseconds = request_.started_microseconds,
          .tells_lost_files = !sinks_.silent && !bring_out_is_asked(),
          .trial = request_.trial});
@@ -212,7 +214,9 @@ class Launch {
     answer_.stamps.insert(answer_.stamps.end(), stamps.begin(), stamps.end());
     if (sinks_.ended) sinks_.ended(answer_);
     stamp("words");
-    Status finished = bring_out.finish(*answer_.outcome, request_.id, sinks_.silent, sinks_.paint);
+    Status finished =
+        bring_out.finish(*answer_.outcome, request_.id,
+                         {.silent = sinks_.silent, .paint = sinks_.paint, .copied = sinks_.copied});
     stamp("changes");
     answer_.brought_out = bring_out.take();
     if (!finished)

@@ -11,6 +11,7 @@
 #include <sbx/outcome.hpp>
 
 #include "base/argument_area.hpp"
+#include "base/copied.hpp"
 #include "base/events.hpp"
 #include "base/result.hpp"
 #include "base/tell.hpp"
@@ -22,6 +23,7 @@
 #include "policy/load.hpp"
 #include "policy/policy.hpp"
 #include "run/variables.hpp"
+#include "spawn/spawn.hpp"
 
 /// The entry point for everything that starts a sandbox: `sbx run`, `sbx doctor`, workers. Read
 /// this first.
@@ -81,6 +83,9 @@ struct Sinks {
   std::function<void(const Answer&)> ended;
   /// host::Host::on_walk: the search for hidden names goes on.
   std::function<void(const std::string& directory, std::uint64_t entries)> walk;
+  /// The sandbox is being built, and that goes on; false: it stands, or will not.
+  spawn::WaitFunction set_up;
+  Copied copied;        ///< of the copies at the start and of what is brought out
   bool silent = false;  ///< nothing about the changes brought out goes to stderr
   Paint paint;          ///< of those messages
 };

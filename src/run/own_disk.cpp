@@ -37,12 +37,12 @@ timespec later_stamp() {
 }  // namespace
 
 Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
-                        const std::string& state) {
-  if (!plan.private_directory.empty()) return prepare_private(plan, identity);
+                        const std::string& state, const Copied& hears) {
+  if (!plan.private_directory.empty()) return prepare_private(plan, identity, hears);
   if (has_writable(plan, plan::MountKind::copy))
     disk_.fill = [&](int scratch) {
       const auto done = workspace::fill_copies(plan, scratch, identity.uid_on_host,
-                                               identity.gid_on_host, copied_, left_);
+                                               identity.gid_on_host, copied_, left_, hears);
       filled_ = later_stamp();
       return done;
     };
@@ -68,7 +68,8 @@ Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& ide
 }
 
 /// Before the sandbox exists: the machine's root makes it, for a program that is not there yet.
-Status OwnDisk::prepare_private(const plan::Plan& plan, const spawn::MappedIdentity& identity) {
+Status OwnDisk::prepare_private(const plan::Plan& plan, const spawn::MappedIdentity& identity,
+                                const Copied& hears) {
   const uid_t uid = identity.uid_on_host;
   const gid_t gid = identity.gid_on_host;
   directory_ = std::make_unique<workspace::DiskDirectory>(
@@ -76,7 +77,7 @@ Status OwnDisk::prepare_private(const plan::Plan& plan, const spawn::MappedIdent
   files_ = SBX_TRY(sys::open_at(AT_FDCWD, directory_->path(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   SBX_TRY(workspace::make_private_places(plan, files_.get(), uid, gid));
   if (!has_writable(plan, plan::MountKind::copy)) return {};
-  SBX_TRY(workspace::fill_copies(plan, files_.get(), uid, gid, copied_, left_));
+  SBX_TRY(workspace::fill_copies(plan, files_.get(), uid, gid, copied_, left_, hears));
   filled_ = later_stamp();
   return {};
 }

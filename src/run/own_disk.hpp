@@ -9,6 +9,7 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/copied.hpp"
 #include "plan/plan.hpp"
 #include "spawn/spawn.hpp"
 #include "workspace/copy.hpp"
@@ -20,8 +21,9 @@ namespace sbx::run {
 class OwnDisk {
  public:
   /// Errors: setup, some with a way to retry. `state`: host::state_directory().
+  /// `hears`: of the copies; borrowed until the sandbox stands.
   [[nodiscard]] Status prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
-                               const std::string& state);
+                               const std::string& state, const Copied& hears);
   [[nodiscard]] const spawn::Disk& disk() const { return disk_; }
   /// Gives the files of a private directory to the supervisor; invalid where there is none.
   [[nodiscard]] UniqueFd take_files() { return std::move(files_); }
@@ -33,7 +35,8 @@ class OwnDisk {
   void hand_to(workspace::Copy& copy);
 
  private:
-  Status prepare_private(const plan::Plan& plan, const spawn::MappedIdentity& identity);
+  Status prepare_private(const plan::Plan& plan, const spawn::MappedIdentity& identity,
+                         const Copied& hears);
 
   UniqueFd files_;
   std::unique_ptr<workspace::DiskDirectory> directory_;

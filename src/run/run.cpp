@@ -122,7 +122,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   const timespec started = workspace::file_clock();
   const std::int64_t began = coarse_clock_nanoseconds();
   OwnDisk disk;
-  SBX_TRY(disk.prepare(plan, identity, options.state_directory));
+  SBX_TRY(disk.prepare(plan, identity, options.state_directory, options.copied));
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
                                     std::move(streams.child_err)};
   supervise::EntryMeter entries(live_directories(plan));
@@ -136,7 +136,8 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
                                .streams = std::move(child_streams),
                                .arguments = options.arguments,
                                .placement = placement_in(options.group),
-                               .stamp = [&](const char* stage) { stamps.add(stage); }});
+                               .stamp = [&](const char* stage) { stamps.add(stage); },
+                               .waits = options.set_up});
   if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan, options.group));
   if (UniqueFd files = disk.take_files(); files.valid()) spawned->scratch = std::move(files);
   const spawn::Sandbox sandbox = std::move(*spawned);

@@ -6,6 +6,7 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/copied.hpp"
 #include "base/events.hpp"
 #include "base/result.hpp"
 #include "cgroup/group.hpp"
@@ -32,6 +33,8 @@ struct Options {
   int parent = -1;                         ///< supervise::Settings::parent
   int cancel = -1;                         ///< supervise::Settings::cancel
   Events* events = nullptr;                ///< receives events; may be null
+  spawn::WaitFunction set_up;              ///< Sinks::set_up
+  Copied copied;                           ///< hears of the copies at the start
   std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC time at which stamps begin
   bool tells_lost_files = false;           ///< where the private workspace goes with the run
   /// A run to find out what is `degraded`: measurements that a short run would not reach start at

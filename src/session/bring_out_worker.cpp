@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/progress.hpp"
 #include "base/random.hpp"
 #include "base/signals.hpp"
 #include "base/tell.hpp"
@@ -144,11 +145,18 @@ Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::Chan
   return seen;
 }
 
+/// What the client's terminal sees of the work: `words` as well as the progress of copies.
+struct Shown {
+  bool words = false;
+  bool progress = false;
+  Color color = Color::never;
+};
+
 /// Sets are kept below `state_directory`. The calls are stopped until this returns.
 Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
                                                         const changes::BringOutOptions& options,
                                                         const std::string& state_directory,
-                                                        bool silent, Color color) {
+                                                        const Shown& shown) {
   if (options.directory.empty() && !workspace::has_overlay(state.held.plan()))
     return fail(not_layered());
   changes::BringOut work(options, state.held.policy(), state.held.plan(), state_directory);
@@ -162,7 +170,11 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
   SBX_TRY(Status(frozen.status()));
   *copy = SBX_TRY(copy_of(state));
   Outcome outcome;
-  const Status done = work.finish(outcome, state.id, silent, paint_for(color, STDERR_FILENO));
+  Progress progress(STDERR_FILENO, !shown.progress);  // this process has the client's streams
+  const Status done = work.finish(outcome, state.id,
+                                  {.silent = !shown.words,
+                                   .paint = paint_for(shown.color, STDERR_FILENO),
+                                   .copied = copies_shown_by(progress)});
   if (!done && !options.keep.empty())
     return fail(not_kept(done.error(), done.error().errno_value, state_directory));
   SBX_TRY(Status(done));
@@ -185,15 +197,16 @@ void tell_collected(const BringOutTask& state, const changes::BringOutOptions& o
 Result<protocol::BroughtOutAnswer> answer(BringOutTask& state, const protocol::KeepRequest& asked) {
   const changes::BringOutOptions options{.keep = asked.set};
   const auto [out, outcome] =
-      SBX_TRY(keep_in(state, options, state.held.state_directory(), asked.silent, asked.color));
+      SBX_TRY(keep_in(state, options, state.held.state_directory(),
+                      {.words = !asked.silent, .progress = !asked.silent, .color = asked.color}));
   return answer_of(out, outcome);
 }
 
 Result<protocol::BroughtOutAnswer> answer(BringOutTask& state,
                                           const protocol::BringOutRequest& asked) {
   const changes::BringOutOptions options{.directory = asked.directory, .collect = asked.collect};
-  const auto [out, outcome] =
-      SBX_TRY(keep_in(state, options, state.held.state_directory(), true, asked.color));
+  const auto [out, outcome] = SBX_TRY(keep_in(state, options, state.held.state_directory(),
+                                              {.progress = !asked.silent, .color = asked.color}));
   if (!asked.silent) tell_collected(state, options, out);
   return answer_of(out, outcome);
 }
@@ -202,7 +215,7 @@ Result<protocol::BroughtOutAnswer> answer(BringOutTask& state,
 /// person takes time to answer. So what is shown and what is applied is a copy: the client asks and
 /// applies, while the calls go on.
 Result<protocol::SnapshotAnswer> answer(BringOutTask& state,
-                                        const protocol::SnapshotRequest& /*asked*/) {
+                                        const protocol::SnapshotRequest& asked) {
   sweep_snapshots(state.held.state_directory());
   ucred client{};
   socklen_t size = sizeof client;
@@ -212,7 +225,7 @@ Result<protocol::SnapshotAnswer> answer(BringOutTask& state,
   options.keep = std::to_string(client.pid) + "-" + random_hex();
   const std::string directory = snapshot_directory(state.held.state_directory());
   const changes::BroughtOut out =
-      SBX_TRY(keep_in(state, options, directory, true, Color::never)).first;
+      SBX_TRY(keep_in(state, options, directory, {.progress = !asked.silent})).first;
   // Half of the changes would be applied as if they were all.
   if (out.has_failures) return fail(incomplete(*out.kept, directory));
   protocol::SnapshotAnswer made{.directory = directory,

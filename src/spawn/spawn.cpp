@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -611,10 +612,25 @@ Result<std::optional<Sandbox>> Spawning::advance() {
   return sandbox;
 }
 
-Result<Sandbox> spawn(SpawnRequest request) {
+namespace {
+
+Result<Sandbox> built(SpawnRequest request, const WaitFunction& waits) {
+  constexpr int kBetween = 100;  // ms
   Spawning spawning = SBX_TRY(Spawning::start(std::move(request)));
-  for (;;)
+  for (;;) {
+    pollfd next{.fd = spawning.fd(), .events = POLLIN, .revents = 0};
+    while (waits && ::poll(&next, 1, kBetween) == 0) waits(true);
     if (auto sandbox = SBX_TRY(spawning.advance())) return std::move(*sandbox);
+  }
+}
+
+}  // namespace
+
+Result<Sandbox> spawn(SpawnRequest request) {
+  const WaitFunction waits = std::move(request.waits);
+  auto sandbox = built(std::move(request), waits);
+  if (waits) waits(false);
+  return sandbox;
 }
 
 }  // namespace sbx::spawn

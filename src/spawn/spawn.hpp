@@ -59,6 +59,7 @@ struct Disk {
 
 /// Called with the name of each start-up stage when it is over, for --trace-time.
 using StampFunction = std::function<void(const char* stage)>;
+using WaitFunction = std::function<void(bool goes_on)>;
 
 /// What a start needs. The plan, the network request and the disk must outlive the Spawning.
 ///
@@ -75,6 +76,9 @@ struct SpawnRequest {
   ArgumentArea arguments{};
   Placement placement{};
   StampFunction stamp;
+  /// spawn() waits for the child, which may copy files: called again and again, and with false when
+  /// that is over. May be empty.
+  WaitFunction waits{};
   child::Role role = child::Role::run;
   int holder = -1;  ///< of a call: the held sandbox's control socket
   /// A call has this in place of holder and placement. It is taken. Null: one is made.

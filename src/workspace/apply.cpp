@@ -598,6 +598,7 @@ Result<Applied> apply(const Copy& copy, const Selection& selection, const Applyi
   }
   SBX_TRY(check_in_place(copy));  // after the wait, which may have been long
   std::vector<std::string> leftovers = remove_leftovers(how.state_directory);
+  const CopyingEnds ends(copy.copied);
   Applied applied = Application(copy, selection.links, how).run(selection);
   (void)::flock(directory, LOCK_UN);  // closing it would do the same
   applied.left.insert(applied.left.begin(), selection.left.begin(), selection.left.end());

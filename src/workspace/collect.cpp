@@ -94,7 +94,8 @@ class Collector {
     if (cleaned_.insert(path).second) remove_temporaries(directory.get());
     const std::string name = name_of(change.path);
     return put_file(source.get(), directory.get(), name,
-                    mode_in_place(directory.get(), name, change.mode, umask_), owner_);
+                    mode_in_place(directory.get(), name, change.mode, umask_), owner_, {},
+                    copy_.copied);
   }
 
   void leave(const Change& change, std::string why, bool failed = false) {
@@ -203,6 +204,7 @@ Result<Collected> collect(const Copy& copy, const ChangeSet& changes, int target
   if (::fstat(target, &facts) != 0)
     return fail_errno(ErrorKind::host, "cannot-put", "cannot look at the directory of --out");
   SBX_TRY(lock_directory(target, what.waiting));
+  const CopyingEnds ends(copy.copied);
   Collector collector(copy, target, what, owner_in(facts));
   for (const Change& change : changes.changes) collector.take(change);
   Collected collected = collector.result();

@@ -13,6 +13,7 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/copied.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "plan/files/deny.hpp"
@@ -75,6 +76,7 @@ struct Copy {
   bool is_overlay = false;
   std::unique_ptr<plan::DenyRules> hidden;  ///< filesystem.deny; never null when there are layers
   std::unique_ptr<const Stored> stored;     ///< null: the layers' own upper directories
+  Copied copied;                            ///< hears of what is copied out of it
   std::optional<Error> failure;             ///< why there are no layers, where there should be some
 
   [[nodiscard]] bool empty() const { return layers.empty(); }

@@ -54,15 +54,16 @@ bool copy_attributes(int from, int to) {
 class Filling {
  public:
   Filling(const std::string& path, UniqueFd source, UniqueFd veil, UniqueFd target, uid_t uid,
-          gid_t gid, CopiedTree& copied, std::vector<Left>& left)
+          gid_t gid, CopiedTree& tree, std::vector<Left>& left, const Copied& copied)
       : path_(path),
         source_(std::move(source)),
         veil_(std::move(veil)),
         target_(std::move(target)),
         uid_(uid),
         gid_(gid),
-        copied_(copied),
-        left_(left) {}
+        tree_(tree),
+        left_(left),
+        copied_(copied) {}
 
   Status run() {
     waiting_.emplace_back(".");
@@ -175,7 +176,7 @@ class Filling {
     if (veil != nullptr) host.st_size = veil->st_size;
     struct stat copy{};
     if (::fstatat(to, entry.name.c_str(), &copy, AT_SYMLINK_NOFOLLOW) == 0)
-      copied_.add(directory, {entry.name, host, copy.st_ino, veil != nullptr});
+      tree_.add(directory, {entry.name, host, copy.st_ino, veil != nullptr});
   }
 
   Status copy_file(const std::string& directory, int root, int to, const Entry& entry) {
@@ -201,7 +202,7 @@ class Filling {
       return {};
     }
     if (!copy.valid()) return not_copied(path_ + "/" + path);
-    if (auto done = copy_content(from->get(), copy.get()); !done) {
+    if (auto done = copy_content(from->get(), copy.get(), copied_); !done) {
       errno = done.error().errno_value;
       return not_copied(path_ + "/" + path);
     }
@@ -230,8 +231,9 @@ class Filling {
   UniqueFd target_;
   uid_t uid_;
   gid_t gid_;
-  CopiedTree& copied_;
+  CopiedTree& tree_;
   std::vector<Left>& left_;
+  const Copied& copied_;
   bool lost_attributes_ = false;                           ///< reported once
   std::map<std::pair<dev_t, ino_t>, std::string> linked_;  ///< first names of files with several
   std::vector<std::string> waiting_;
@@ -240,8 +242,9 @@ class Filling {
 
 }  // namespace
 
-Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid, CopiedTrees& copied,
-                   std::vector<Left>& left) {
+Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid, CopiedTrees& trees,
+                   std::vector<Left>& left, const Copied& copied) {
+  const CopyingEnds ends(copied);
   for (const plan::Mount& mount : plan.mounts) {
     const auto* copy = mount.as<plan::mount::Copy>();
     if (copy == nullptr) continue;
@@ -259,9 +262,9 @@ Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid, Co
     if (::fstat(source.get(), &root) != 0) return not_copied(copy->source.path);
     const auto tree = std::make_shared<CopiedTree>(root);
     SBX_TRY(Filling(copy->source.path, std::move(source), std::move(veil), std::move(target), uid,
-                    gid, *tree, left)
+                    gid, *tree, left, copied)
                 .run());
-    copied.insert_or_assign(mount.target, tree);
+    trees.insert_or_assign(mount.target, tree);
   }
   return {};
 }

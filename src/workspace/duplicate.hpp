@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/copied.hpp"
 #include "workspace/changes.hpp"
 #include "workspace/copied.hpp"
 
@@ -11,9 +12,9 @@
 namespace sbx::workspace {
 
 /// Copies the source of each `copy` step of a plan into its place on the private disk, less what is
-/// hidden. The copies belong to `owner`, the sandbox on the host. What was copied is in `copied`,
+/// hidden. The copies belong to `owner`, the sandbox on the host. What was copied is in `trees`,
 /// what could not be read in `left`. Errors: host, setup "workspace-too-large" (the disk is full).
 [[nodiscard]] Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid,
-                                 CopiedTrees& copied, std::vector<Left>& left);
+                                 CopiedTrees& trees, std::vector<Left>& left, const Copied& copied);
 
 }  // namespace sbx::workspace

@@ -35,7 +35,7 @@ std::unexpected<Error> refused_content(const std::string& what) {
 }
 
 /// One stretch of stored bytes. Between different file systems copy_file_range answers EXDEV.
-Status copy_stretch(int from, int to, off_t begin, off_t end) {
+Status copy_stretch(int from, int to, off_t begin, off_t end, const Copied& copied) {
   off_t in = begin;
   off_t out = begin;
   bool plain = false;
@@ -56,12 +56,13 @@ Status copy_stretch(int from, int to, off_t begin, off_t end) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return refused_content("write");
     if (got == 0) return {};  // shorter than its size was: the size is set at the end
+    if (copied) copied(static_cast<std::uint64_t>(got));
   }
   return {};
 }
 
 /// A small file without holes takes two calls: seven otherwise, one of which starts a transaction.
-Status copy_small(int from, int to, std::size_t size) {
+Status copy_small(int from, int to, std::size_t size, const Copied& copied) {
   std::array<char, kSmall> content{};
   std::size_t read = 0;
   while (read < size) {
@@ -77,6 +78,7 @@ Status copy_small(int from, int to, std::size_t size) {
     if (got < 0) return refused_content("write");
     written += static_cast<std::size_t>(got);
   }
+  if (copied && read > 0) copied(read);
   return {};
 }
 
@@ -150,11 +152,11 @@ Status give_to(int file, Owner owner, const std::string& name) {
   return refused("keep the owner of", name);
 }
 
-Status copy_content(int from, int to) {
+Status copy_content(int from, int to, const Copied& copied) {
   struct stat facts{};
   if (::fstat(from, &facts) != 0) return refused_content("read");
   if (facts.st_size <= kSmall && facts.st_blocks * kBlock >= facts.st_size)
-    return copy_small(from, to, static_cast<std::size_t>(facts.st_size));
+    return copy_small(from, to, static_cast<std::size_t>(facts.st_size), copied);
   off_t at = 0;
   while (at < facts.st_size) {
     const off_t data = ::lseek(from, at, SEEK_DATA);
@@ -162,7 +164,7 @@ Status copy_content(int from, int to) {
     const off_t begin = data < 0 ? at : data;
     const off_t hole = data < 0 ? facts.st_size : ::lseek(from, begin, SEEK_HOLE);
     const off_t end = hole < 0 ? facts.st_size : hole;
-    SBX_TRY(copy_stretch(from, to, begin, end));
+    SBX_TRY(copy_stretch(from, to, begin, end, copied));
     at = end;
   }
   if (::ftruncate(to, facts.st_size) != 0) return refused_content("write");
@@ -221,9 +223,9 @@ Status NewFile::finish(mode_t mode, std::optional<Owner> owner, const Expected& 
 }
 
 Status put_file(int source, int directory, const std::string& name, mode_t mode,
-                std::optional<Owner> owner, const Expected& expected) {
+                std::optional<Owner> owner, const Expected& expected, const Copied& copied) {
   NewFile file = SBX_TRY(NewFile::make(directory, name));
-  SBX_TRY(copy_content(source, file.fd()));
+  SBX_TRY(copy_content(source, file.fd(), copied));
   return file.finish(mode, owner, expected);
 }
 

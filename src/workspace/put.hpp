@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/copied.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "workspace/directory_lock.hpp"
@@ -36,7 +37,7 @@ struct Owner {
 
 /// The bytes of one open file into another, empty one; holes stay holes, and where the file system
 /// can, nothing is read. Errors: host.
-[[nodiscard]] Status copy_content(int from, int to);
+[[nodiscard]] Status copy_content(int from, int to, const Copied& copied);
 
 /// What must be under a name at the moment when it is replaced; else nothing is done and the error
 /// has the code "replaced".
@@ -78,7 +79,8 @@ class NewFile {
 /// Copies an open regular file to `name` in `directory` under a temporary name, then renames. A new
 /// inode with the bits of `mode` that are permissions and nothing else. Errors: host.
 [[nodiscard]] Status put_file(int source, int directory, const std::string& name, mode_t mode,
-                              std::optional<Owner> owner, const Expected& expected = {});
+                              std::optional<Owner> owner, const Expected& expected = {},
+                              const Copied& copied = {});
 [[nodiscard]] Status put_link(const std::string& text, int directory, const std::string& name,
                               std::optional<Owner> owner, const Expected& expected = {});
 

@@ -114,7 +114,7 @@ Status Staging::add_file(const Change& change, int source, mode_t mode, std::opt
   const UniqueFd file(::openat(directory, name_of(change.path).c_str(),
                                O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return could_not("write", change.path);
-  SBX_TRY(copy_content(source, file.get()));
+  SBX_TRY(copy_content(source, file.get(), copy_.copied));
   if (owner) SBX_TRY(give_to(file.get(), *owner, change.path));
   struct stat facts{};
   const bool has_mode = ::fstat(file.get(), &facts) == 0 && (facts.st_mode & 07777) == mode;

@@ -103,6 +103,17 @@ class KeptTest : public testing::Test {
   Copy copy_;
 };
 
+TEST_F(KeptTest, CopiesAndTheirEndAreTold) {
+  std::vector<std::uint64_t> told;
+  copy_.copied = [&told](std::uint64_t bytes) { told.push_back(bytes); };
+  write("upper/new", "12345");
+  ASSERT_TRUE(keep("one", {change(ChangeKind::created, "new", FileType::file, 5)}));
+  EXPECT_THAT(told, ElementsAre(5, 0));
+  told.clear();
+  EXPECT_FALSE(keep("two", {change(ChangeKind::created, "gone", FileType::file, 5)}));
+  EXPECT_THAT(told, ElementsAre(0));
+}
+
 TEST_F(KeptTest, ASetIsListedWithItsFacts) {
   write("upper/new", "12345");
   const auto kept = keep("cleanup", {change(ChangeKind::created, "new", FileType::file, 5),

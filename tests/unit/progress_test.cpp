@@ -68,6 +68,42 @@ TEST_F(ProgressOnATerminal, LeavesALineOfOthersAlone) {
   EXPECT_EQ(shown().size(), 4 + 79U);  // of 80 columns
 }
 
+TEST_F(ProgressOnATerminal, ShowsEachPieceOfCopyingAfterASecondOfItsOwn) {
+  constexpr std::uint64_t kMebibyte = 1 << 20;
+  Progress progress(slave_.get(), false, clock());
+  const Copied copied = copies_shown_by(progress);
+  now += 30 * kSecond;  // the command ran so long
+  copied(kMebibyte);
+  EXPECT_EQ(shown(), "");
+  now += kSecond;
+  copied(kMebibyte);
+  EXPECT_EQ(shown(), "\r\033[Ksbx: 2 MiB copied, 1 s");
+  copied(0);
+  EXPECT_EQ(shown(), "\r\033[K");
+  copied(kMebibyte);
+  now += 2 * kSecond;
+  copied(kMebibyte);
+  EXPECT_EQ(shown(), "\r\033[Ksbx: 2 MiB copied, 2 s");
+  {
+    const CopyingEnds ends(copied);
+  }
+  EXPECT_EQ(shown(), "\r\033[K");
+}
+
+TEST_F(ProgressOnATerminal, LeavesTheLastLineOfAProgramToItsCopies) {
+  Progress progress(slave_.get(), false, clock());
+  const Copied copied = copies_shown_by(progress);
+  progress.clear(true);
+  for (int i = 0; i < 2; ++i) {
+    copied(1);
+    now += 2 * kSecond;
+    copied(1);
+  }
+  EXPECT_EQ(shown(), "");
+  Progress quiet(slave_.get(), true, clock());
+  EXPECT_FALSE(copies_shown_by(quiet));
+}
+
 TEST_F(ProgressOnATerminal, IsNotShownQuietlyOrToAPipe) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK), 0);

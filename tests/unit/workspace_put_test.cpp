@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "workspace/apply.hpp"
 #include "workspace/collect.hpp"
@@ -140,6 +142,22 @@ TEST_F(PutTest, HolesStayHoles) {
   EXPECT_LT(facts("copy").st_blocks, 128);
 }
 
+TEST_F(PutTest, WhatIsCopiedIsTold) {
+  constexpr std::uint64_t kLarge = (3 << 20) + 5;
+  write("small", "12345");
+  write("large", std::string(kLarge, 'x'));
+  write("empty", "");
+  std::vector<std::uint64_t> told;
+  const Copied copied = [&told](std::uint64_t bytes) { told.push_back(bytes); };
+  for (const char* each : {"small", "empty"})
+    ASSERT_TRUE(put_file(open(each).get(), directory_.get(), "copy", 0644, own(), {}, copied));
+  EXPECT_THAT(told, ElementsAre(5));
+  told.clear();
+  ASSERT_TRUE(put_file(open("large").get(), directory_.get(), "copy", 0644, own(), {}, copied));
+  EXPECT_GT(told.size(), 2U);
+  EXPECT_EQ(std::accumulate(told.begin(), told.end(), std::uint64_t{0}), kLarge);
+}
+
 TEST_F(PutTest, OnlyTemporaryFilesAndLinksAreRemoved) {
   write(".sbx-0123456789abcdef", "");
   write(".sbx-0123456789abcdeg", "");
@@ -228,6 +246,18 @@ TEST_F(CollectTest, WhatIsBeyondALimitIsLeftWithTheReason) {
   EXPECT_EQ(by_depth.left.front().path, "d/e/f");
   EXPECT_THAT(by_depth.left.front().why, HasSubstr("max_depth"));
   EXPECT_THAT(collected(within({"**"})).left, IsEmpty());
+}
+
+TEST_F(CollectTest, CopiesAndTheirEndAreTold) {
+  std::vector<std::uint64_t> told;
+  copy_.copied = [&told](std::uint64_t bytes) { told.push_back(bytes); };
+  created("a");
+  created("b");
+  (void)collected(within({"**"}));
+  EXPECT_THAT(told, ElementsAre(5, 5, 0));
+  told.clear();
+  ASSERT_TRUE(apply(copy_, {.changes = changes_.changes, .left = {}}));
+  EXPECT_THAT(told, ElementsAre(5, 5, 0));
 }
 
 TEST_F(CollectTest, LinksAndFifosAreLeft) {
