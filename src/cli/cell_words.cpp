@@ -21,6 +21,21 @@ namespace {
 using session::member_or;
 using session::part;
 
+/// A line of Python's above the last one: `  File "NAME", line N, in F` or, below a line of code,
+/// the marks under a part of it.
+std::string painted_frame(std::string_view line, const Paint& paint) {
+  constexpr std::string_view kFile = "  File ";
+  const auto begin = line.find(kFile);
+  const auto end = line.rfind("\", line ");
+  if (begin != line.npos && line.find_first_not_of(" |+-") == begin + 2 && end != line.npos) {
+    const auto name = begin + kFile.size();
+    return std::string(line.substr(0, name)) + paint.blue(std::string(line.substr(name)));
+  }
+  const auto mark = line.find_first_of("^~");
+  if (mark == line.npos || line.find_first_not_of(" |^~") != line.npos) return std::string(line);
+  return std::string(line.substr(0, mark)) + paint.red(std::string(line.substr(mark)));
+}
+
 void tell_lost(const Json& record) {
   if (member_or(record, "state", "") != "lost") return;
   const std::string because = member_or(record, "lost_because", "");
@@ -72,7 +87,13 @@ void tell_error(const Json& error, const Paint& paint) {
   text = run::made_safe(text, STDERR_FILENO);
   // The last line says what it was; the colours are ours, as a cell's own never reach a terminal.
   const auto last = text.rfind('\n', text.empty() ? 0 : text.size() - 1) + 1;
-  write_stderr(text.substr(0, last) + paint.red(text.substr(last)) + "\n");
+  std::string frames;
+  for (std::size_t at = 0; at < last;) {
+    const std::size_t end = text.find('\n', at);
+    frames += painted_frame(std::string_view(text).substr(at, end - at), paint) + "\n";
+    at = end + 1;
+  }
+  write_stderr(frames + paint.red(text.substr(last)) + "\n");
 }
 
 std::string end_words(const Json& record) {

@@ -389,7 +389,9 @@ class Failures(NotebookTest):
     def test_what_failed_is_marked_on_a_terminal(self):
         self.write_notebook("def f():\n    raise ValueError('first\\nlast')\nf()\n", "fails.py")
         command = [SBX, "run", "-p", "python", "--color", "always", "--cells", "fails.py"]
-        self.assertIn("\x1b[1;31mlast\x1b[0m", self.on_terminal(command)[1])
+        shown = self.on_terminal(command)[1]
+        self.assertIn("\x1b[1;31mlast\x1b[0m", shown)
+        self.assertRegex(shown, r'  File \x1b\[1;34m"[^"\n]*", line 2, in f\x1b\[0m')
         command[4:6] = []
         self.assertNotIn("\x1b", subprocess.run(command, cwd=self.work, env=self.environment(), capture_output=True, text=True).stderr)
 
