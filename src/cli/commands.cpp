@@ -34,6 +34,11 @@ Status take_name(Invocation& typed, std::string_view value) {
 }
 
 Status take_context(Invocation& typed, std::string_view value) {
+  if (value.empty())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "bad-value",
+                      .message = "--context needs the name of a context",
+                      .hint = "for example --context second; without it the language's first one"});
   typed.cell.context = std::string(value);
   return {};
 }

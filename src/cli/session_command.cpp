@@ -109,9 +109,12 @@ int session_command(const Invocation& typed, const OwnProcess& process) {
   const auto status =
       run_typed(*command, {.typed = typed, .host = *host, .operands = typed.operands});
   if (status) return *status;
+  const Error error = typed.operands.empty()
+                          ? status.error()
+                          : naming_session(status.error(), typed.operands.front());
   if ((command->traits & SessionCommand::as_program) != 0)
-    return complain(typed, status.error(), exit_status::kCouldNot);
-  return complain(typed, status.error());
+    return complain(typed, error, exit_status::kCouldNot);
+  return complain(typed, error);
 }
 
 }  // namespace sbx::cli
