@@ -485,6 +485,12 @@ class Asked(SessionTest):
     def no_sets(self):
         self.assertEqual(self.run_sbx("changes", "list", "--json").json["sets"], [])
 
+    def test_quietly_nothing_is_said_of_what_is_kept_and_applied(self):
+        for words in (("session", "keep", "work", "made", "--quiet"), ("session", "apply", "work", "--yes", "--quiet"), ("changes", "apply", "made", "--yes", "--quiet")):
+            ended = self.run_sbx(*words)
+            self.assertEqual((ended.status, ended.out, ended.err), (0, "", ""), words)
+        self.assertEqual(self.content(), "after\n")
+
     def test_the_session_works_while_apply_asks(self):
         client, terminal = self.ask()
         self.exec_ok("--", "sh", "-c", "echo later >file")
