@@ -63,6 +63,11 @@ attempt("send by UDP", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).
 attempt("listen on TCP", lambda: socket.socket().listen())
 attempt("ask netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
 attempt("kill another", lambda: os.kill(other, 0))
+attempt("read the limits of another", lambda: resource.prlimit(other, resource.RLIMIT_CORE))
+attempt("set the priority of all that the user has", lambda: os.setpriority(os.PRIO_USER, 0, os.getpriority(os.PRIO_PROCESS, 0)))
+attempt("set the disk's priority for all that the user has", lambda: call({"x86_64": 251, "aarch64": 30}[os.uname().machine], 3, 0, 2 << 13 | 4))
+attempt("change a mode", lambda: os.chmod("/host/wide", 0o666))
+attempt("change times", lambda: os.utime("/host/open"))
 attempt("limit another", lambda: resource.prlimit(other, resource.RLIMIT_CORE, (0, 0)))
 attempt("slow another down", lambda: os.setpriority(os.PRIO_PROCESS, other, 19))
 attempt("slow a group down", lambda: os.setpriority(os.PRIO_PGRP, os.getpgid(other), 19))
@@ -83,7 +88,7 @@ AROUND = r"""
 import ctypes, os, socket, subprocess, sys
 libc = ctypes.CDLL(None)
 os.umask(0)
-os.mkdir("/host", 0o755)
+os.makedirs("/host", 0o755, exist_ok=True)
 for name, mode in (("open", 0o644), ("wide", 0o666), ("/dev/shm/others", 0o644)):
     path = os.path.join("/host", name)
     open(path, "w").write("SECRET")

@@ -11,6 +11,7 @@
 
 #include "base/control.hpp"
 #include "filter_support.hpp"
+#include "plan/filter/outside.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -277,8 +278,49 @@ TEST(CompileFilter, OutsideOfNamespacesNothingThatReachesOthersCanBeAllowed) {
   EXPECT_EQ(ask(filter, "setpriority", {PRIO_PROCESS, 7, 5}), kNotify);
   EXPECT_EQ(ask(filter, "sched_setscheduler", {7}), kNotify);
   EXPECT_EQ(ask(filter, "ioprio_set", {1, 7}), kNotify);
+  EXPECT_EQ(ask(filter, "ioprio_set", {1, 0}), kAllow);
+  // 0 is also the caller's own group, and its user, which others have too.
+  EXPECT_EQ(ask(filter, "setpriority", {PRIO_USER, 0, 5}), kNotify);
+  EXPECT_EQ(ask(filter, "ioprio_set", {3, 0}), kNotify);
+  EXPECT_EQ(ask(filter, "prlimit64", {0, 1, 0x1000}), kAllow);
+  EXPECT_EQ(ask(filter, "prlimit64", {7, 1, 0}), kNotify);
+  EXPECT_EQ(ask(filter, "file_setattr"), quiet_answer(ENOSYS));
   EXPECT_EQ(ask(filter, "prctl", {PR_SET_DUMPABLE, 0}), kNotify);
   EXPECT_EQ(ask(filter, "prctl", {PR_SET_DUMPABLE, 1}), kAllow);
+}
+
+TEST(CompileFilter, OutsideOfNamespacesRequestsThatChangeFilesAreRefused) {
+  FilterContext context = kPlain;
+  context.outside_namespaces = true;
+  policy::Syscalls named = syscalls();
+  named.allow = {item("ioctl")};
+  for (const auto& policy : {syscalls(), named}) {
+    const auto filter = compiled(policy, context);
+    // Of terminals, sockets and copies.
+    for (const std::uint64_t request : Words{0x5401, 0x541b, 0x80045430, 0x8913, 0x40049409})
+      EXPECT_EQ(ask(filter, "ioctl", {3, request}), kAllow) << request;
+    // Flags, versions and project ids of inodes, fs-verity, snapshots, others' namespaces.
+    for (const std::uint64_t request :
+         Words{0x40086602, 0x40087602, 0x401c5820, 0x40806685, 0x50009401, 0xff0b})
+      EXPECT_EQ(ask(filter, "ioctl", {3, request}), quiet_answer(ENOTTY)) << request;
+    EXPECT_EQ(ask(filter, "ioctl", {0, 0x5412}), kNotify);  // TIOCSTI
+  }
+}
+
+TEST(FilterServed, CallsThatTheSupervisorAnswersAreNeverAllowedWithoutIt) {
+  FilterContext context = kPlain;
+  context.served.assign(plan::served_outside().begin(), plan::served_outside().end());
+  for (const char* const call : {"fchmod", "fchmodat2", "fchownat", "utimensat", "clone"}) {
+    EXPECT_EQ(ask(compiled(syscalls()), call), kAllow) << call;
+    EXPECT_EQ(ask(compiled(syscalls(), context), call), kNotify) << call;
+    FilterContext without = context;
+    without.listener = false;
+    EXPECT_EQ(ask(compiled(syscalls(), without), call), quiet_answer(EPERM)) << call;
+  }
+  EXPECT_EQ(test::explain(compiled(syscalls(), context), "fchmod").errno_value, 0);
+  policy::Syscalls denying = syscalls();
+  denying.deny = {item("fchmod")};
+  EXPECT_EQ(test::explain(compiled(denying, context), "fchmod").errno_value, EPERM);
 }
 
 TEST(FilterNoted, CallsThatAreAllowedAreNotifiedAndExplainedAsAllowed) {

@@ -31,11 +31,14 @@ class Answers {
   Answers(const policy::Syscalls& syscalls, const FilterContext& context)
       : listener_(context.listener),
         kills_(syscalls.denied.value == policy::DeniedCall::kill),
-        noted_(context.noted) {}
+        noted_(context.noted),
+        served_(context.served) {}
 
   [[nodiscard]] std::uint32_t operator()(const Call& call, const Action& action) const {
     switch (action.kind) {
       case Action::Kind::allow:
+        if (std::ranges::find(served_, call.number) != served_.end())
+          return listener_ ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | EPERM;
         return listener_ && std::ranges::find(noted_, call.number) != noted_.end()
                    ? SECCOMP_RET_USER_NOTIF
                    : SECCOMP_RET_ALLOW;
@@ -54,6 +57,7 @@ class Answers {
   bool listener_;
   bool kills_;  ///< with a listener the supervisor ends the run instead
   const std::vector<int>& noted_;
+  const std::vector<int>& served_;
 };
 
 std::vector<Range> make_ranges(const Ruling& ruling, const Answers& answers) {

@@ -43,6 +43,9 @@ struct FilterContext {
   /// Numbers of allowed calls that are notified for the record: the supervisor looks at them and
   /// lets them continue. Ignored without a listener.
   std::vector<int> noted{};
+  /// Numbers of allowed calls that the supervisor answers itself, or lets continue: never allowed
+  /// without it (served_outside()).
+  std::vector<int> served{};
 };
 
 /// A refused call, for the record: what, rule, allow_with and risk.

@@ -1,5 +1,7 @@
 #include "plan/filter/guards.hpp"
 
+#include "plan/filter/outside.hpp"
+
 #include <asm/ioctls.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -125,7 +127,10 @@ Tree::Id clone_guard(Tree& tree, const GuardRequest& request) {
 }
 
 Tree::Id ioctl_guard(Tree& tree, const GuardRequest& request) {
-  const Tree::Id admitted = tree.leaf(allow());
+  Tree::Id admitted = tree.leaf(allow());
+  if (request.context.outside_namespaces)
+    admitted =
+        tree.any(harmless_requests(), admitted, tree.leaf(refuse_quietly(ENOTTY, Cause::outside)));
   if (vouched(request, 1)) return admitted;
   // TIOCSTI and TIOCLINUX inject input into a terminal; TIOCSETD loads line-discipline modules.
   const Tree::Id terminal =

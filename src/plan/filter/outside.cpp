@@ -1,5 +1,10 @@
 #include "plan/filter/outside.hpp"
 
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -13,16 +18,35 @@ constexpr std::array kRefusedGroups{
     Group::ipc, Group::keyring,  Group::debug,   Group::io_uring,   Group::numa, Group::handle,
     Group::bpf, Group::fanotify, Group::profile, Group::namespace_, Group::mount};
 
+/// `which` says whether `process` is one, or stands for a group or user, in calls that have it
+/// before.
 struct OfProcess {
   std::string_view name;
-  unsigned argument;
+  std::uint8_t process;
+  std::optional<std::uint64_t> which = std::nullopt;
 };
-constexpr std::array<OfProcess, 6> kOfProcess{{{"setpriority", 1},
+constexpr std::uint64_t kIoprioWhoProcess = 1;  // ioprio_set(2); in no header of the C library
+constexpr std::array<OfProcess, 7> kOfProcess{{{"setpriority", 1, PRIO_PROCESS},
                                                {"sched_setparam", 0},
                                                {"sched_setscheduler", 0},
                                                {"sched_setattr", 0},
                                                {"sched_setaffinity", 0},
-                                               {"ioprio_set", 1}}};
+                                               {"prlimit64", 0},
+                                               {"ioprio_set", 1, kIoprioWhoProcess}}};
+
+constexpr int kServed[] = {
+#if defined(__x86_64__)
+    SYS_chmod,  SYS_chown,    SYS_lchown,
+    SYS_utime,  SYS_utimes,   SYS_futimesat,
+    SYS_fork,   SYS_vfork,
+#endif
+    SYS_fchmod, SYS_fchmodat, 452 /* fchmodat2, Linux 6.6 */,
+    SYS_fchown, SYS_fchownat, SYS_utimensat,
+    SYS_clone};
+
+Condition word_equals(std::uint8_t argument, std::uint64_t value) {
+  return {.argument = argument, .bits = 32, .value = value};
+}
 
 Action quietly(int error) {
   return {.kind = Action::Kind::quiet,
@@ -39,6 +63,8 @@ std::optional<Action> refused_outside(const Call& call) {
   // Landlock has no right for extended attributes: those of any file could be read, and those of a
   // file that everybody may write be written.
   if (name.contains("xattr")) return quietly(EOPNOTSUPP);
+  // Flags of an inode, by its path: as programs know it from an older kernel.
+  if (name == "file_setattr") return quietly(ENOSYS);
   // clone3 has its flags in memory, where no filter sees namespaces.
   if (name == "process_madvise" || name == "clone3") return quietly(ENOSYS);
   if (std::ranges::find(kRefusedGroups, call.group) == kRefusedGroups.end()) return std::nullopt;
@@ -49,11 +75,36 @@ std::optional<Action> refused_outside(const Call& call) {
   return Action{.kind = Action::Kind::deny, .error = EPERM, .cause = Cause::outside};
 }
 
-std::optional<unsigned> own_process_argument(const Call& call) {
+std::vector<Condition> names_itself(const Call& call) {
   const auto* const found =
       std::ranges::find(kOfProcess, std::string_view(call.name), &OfProcess::name);
-  if (found == kOfProcess.end()) return std::nullopt;
-  return found->argument;
+  if (found == kOfProcess.end()) return {};
+  std::vector<Condition> all{word_equals(found->process, 0)};
+  if (found->which) all.push_back(word_equals(0, *found->which));
+  return all;
+}
+
+std::vector<Condition> harmless_requests() {
+  const auto of_kind = [](std::uint64_t kind) {
+    return Condition{.argument = 1,
+                     .bits = 32,
+                     .compare = Compare::masked_equal,
+                     .value = kind << 8U,
+                     .mask = 0xff00};
+  };
+  constexpr std::uint64_t kTerminals = 'T';  // and FIONREAD, FIONBIO, FIOCLEX and their kind
+  constexpr std::uint64_t kSockets = 0x89;
+  return {of_kind(kTerminals),
+          of_kind(kSockets),
+          word_equals(1, FICLONE),
+          word_equals(1, FICLONERANGE),
+          word_equals(1, FS_IOC_GETFLAGS),
+          word_equals(1, FS_IOC_FIEMAP),
+          word_equals(1, FIGETBSZ)};
+}
+
+std::span<const int> served_outside() {
+  return kServed;
 }
 
 std::vector<std::string> allowed_in_vain(const policy::Syscalls& syscalls) {

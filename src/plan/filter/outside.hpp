@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,21 @@ namespace sbx::plan {
 /// The refusal of a call that is refused altogether; nothing for the others.
 [[nodiscard]] std::optional<Action> refused_outside(const Call& call);
 
-/// The argument that must be 0, the calling process itself; nothing for calls that name no process.
-/// The kernel lets a program change the priority and CPUs of its keeper, whose effective uid is the
-/// program's own (set_one_prio_perm, check_same_owner).
-[[nodiscard]] std::optional<unsigned> own_process_argument(const Call& call);
+/// What must hold for a call to name the calling process itself, all of it; nothing for calls that
+/// name no process. The kernel lets a program change the priority, CPUs and limits of processes of
+/// its uid, which its keeper has too, as the effective one or as all (set_one_prio_perm,
+/// check_same_owner, check_prlimit_permission).
+[[nodiscard]] std::vector<Condition> names_itself(const Call& call);
+
+/// Requests of ioctl(2) that change nothing of a file which its owner could not change through any
+/// descriptor: those of terminals, sockets and copies. Others set attributes of inodes, make
+/// snapshots or seal files, through descriptors that may only read.
+[[nodiscard]] std::vector<Condition> harmless_requests();
+
+/// The calls that the supervisor answers where the program has the caller's own uid: what only the
+/// owner of a file may do and Landlock does not see, and new processes, which no limit of the
+/// kernel's counts apart there.
+[[nodiscard]] std::span<const int> served_outside();
 
 /// The entries of syscalls.allow that have no effect there.
 [[nodiscard]] std::vector<std::string> allowed_in_vain(const policy::Syscalls& syscalls);

@@ -379,8 +379,8 @@ Ruling::Standpoint Ruling::standpoint(const Call& call) const {
   return standpoint;
 }
 
-std::optional<unsigned> Ruling::own_process(const Call& call) const {
-  return context_.outside_namespaces ? own_process_argument(call) : std::nullopt;
+std::vector<Condition> Ruling::own_process(const Call& call) const {
+  return context_.outside_namespaces ? names_itself(call) : std::vector<Condition>();
 }
 
 Ruling::Verdict Ruling::verdict(const Call& call) const {
@@ -388,7 +388,7 @@ Ruling::Verdict Ruling::verdict(const Call& call) const {
   if (view.final) return {.action = view.action};
   const bool ruled =
       std::ranges::any_of(rules_, [&](const Rule& rule) { return rule.number == call.number; });
-  const bool guarded = (may_refuse(call.decision.guard, context_) || own_process(call)) &&
+  const bool guarded = (may_refuse(call.decision.guard, context_) || !own_process(call).empty()) &&
                        view.action.kind == Action::Kind::allow;
   return {.conditional = ruled || guarded, .action = view.action};
 }
@@ -458,12 +458,10 @@ Tree::Id Ruling::tree(Tree& tree, const Call& call) const {
         {.kind = Action::Kind::deny, .error = EPERM, .cause = Cause::rule, .index = rule.index});
     node = walk.match(rule, refusal, node);
   }
-  if (const auto argument = own_process(call)) {
-    const Condition own{.argument = static_cast<std::uint8_t>(*argument), .bits = 32, .value = 0};
+  for (const Condition& own : own_process(call))
     node = tree.branch(
         own, node,
         tree.leaf({.kind = Action::Kind::deny, .error = EPERM, .cause = Cause::outside}));
-  }
   return node;
 }
 

@@ -73,8 +73,8 @@ class Ruling {
   /// made.
   [[nodiscard]] bool restricts(std::string_view name) const;
   [[nodiscard]] Standpoint standpoint(const Call& call) const;
-  /// Where the program is in the machine's own namespaces: own_process_argument().
-  [[nodiscard]] std::optional<unsigned> own_process(const Call& call) const;
+  /// Where the program is in the machine's own namespaces: names_itself().
+  [[nodiscard]] std::vector<Condition> own_process(const Call& call) const;
   void apply_allow(Standpoint& standpoint, const Call& call) const;
   void apply_deny(Standpoint& standpoint, const Call& call) const;
 
