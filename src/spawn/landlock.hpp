@@ -35,7 +35,8 @@ enum Right : std::uint64_t {
   truncate = 1 << 14,   // ABI 3
   ioctl_dev = 1 << 15,  // ABI 5
 };
-inline constexpr std::uint64_t kScopes = 1 | 2;  // abstract unix sockets, signals
+inline constexpr std::uint64_t kSignalScope = 2;
+inline constexpr std::uint64_t kScopes = 1 | kSignalScope;  // 1: abstract unix sockets
 /// The rights that a rule on a file may grant; others fail with EINVAL.
 inline constexpr std::uint64_t kRightsOfFile =
     execute | write_file | read_file | truncate | ioctl_dev;

@@ -84,7 +84,7 @@ void Notifier::readable(std::uint32_t events) {
   const std::uint64_t before = cpu_nanoseconds();
   earn();
   if (const std::optional<Waiting> call = receive()) {
-    if (call->goes_on && credit_ > 0)
+    if (call->is_noted && credit_ > 0)
       (void)answer(*call);
     else
       answer_later(*call);
@@ -117,10 +117,7 @@ std::optional<Notifier::Waiting> Notifier::receive() {
   }
   ++received_;
   const LastCall& known = look_up(call.notification);
-  if (known.note != nullptr) {
-    look_at(call.notification, *known.note);
-    return Waiting{.id = call.notification.id, .goes_on = true};
-  }
+  if (known.note != nullptr) return look_at(call.notification, *known.note);
   ++denials_[known.entry].count;
   if (options_.kill) {
     const std::string what = denials_[known.entry].what;
@@ -204,10 +201,20 @@ const Note* Notifier::note_of(int number) const {
   return found == options_.notes.end() ? nullptr : &*found;
 }
 
-void Notifier::look_at(const ::seccomp_notif& call, const Note& note) const {
+Notifier::Waiting Notifier::look_at(const ::seccomp_notif& call, const Note& note) const {
   NotedCall noted{.number = call.data.nr};
   for (std::size_t i = 0; i < 6; ++i) noted.arguments[i] = call.data.args[i];
-  note.look(noted, CallerMemory(listener_, call.id, call.pid));
+  const CallerMemory memory(listener_, call.id, call.pid);
+  Waiting waiting{.id = call.id, .is_noted = true};
+  if (!note.answer) {
+    note.look(noted, memory);
+    waiting.goes_on = true;
+    return waiting;
+  }
+  const std::optional<int> error = note.answer(noted, memory);
+  waiting.goes_on = !error;
+  waiting.errno_value = error.value_or(0);
+  return waiting;
 }
 
 std::size_t Notifier::entry_of(Denial denial, std::uint32_t process) {

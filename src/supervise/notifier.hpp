@@ -19,9 +19,9 @@ struct seccomp_notif;
 namespace sbx::supervise {
 
 /// Answers a sandbox's denied system calls with the policy's errno and counts them by name. It
-/// never reads the caller's memory to decide, and never lets a denied call continue,
+/// never reads the caller's memory to decide on them, and never lets a denied call continue,
 /// seccomp_unotify(2): a call continues only if the policy allows its number and registers and the
-/// filter notified it for inspection.
+/// filter notified it for inspection. A note may answer such a call instead (OwnerCalls).
 ///
 /// Under a flood it answers late, so that it uses at most a tenth of a CPU; the counts stay exact.
 /// Unspent time is saved for a while for calls that continue, so that honest bursts of them don't
@@ -65,6 +65,7 @@ class Notifier {
     std::uint64_t id = 0;
     int errno_value = 0;
     bool goes_on = false;
+    bool is_noted = false;  ///< no denial
   };
 
   void readable(std::uint32_t events);
@@ -78,7 +79,7 @@ class Notifier {
   void spend(std::uint64_t nanoseconds);
   const LastCall& look_up(const ::seccomp_notif& call);
   [[nodiscard]] const Note* note_of(int number) const;
-  void look_at(const ::seccomp_notif& call, const Note& note) const;
+  Waiting look_at(const ::seccomp_notif& call, const Note& note) const;
   std::size_t entry_of(Denial denial, std::uint32_t process);
   void stop();
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace sbx::supervise {
 using ExplainCall =
     std::function<Denial(int number, const std::uint64_t (&arguments)[6], int& errno_value)>;
 
-/// An allowed call that is inspected before it continues: for reports, never for decisions.
+/// An allowed call that is inspected before it continues, or answered.
 struct NotedCall {
   int number = 0;
   std::uint64_t arguments[6] = {};
@@ -28,7 +29,11 @@ struct NotedCall {
 /// Called for each such call while its caller waits: must be quick.
 struct Note {
   int number = 0;
+  /// For reports, never for decisions: the call continues.
   std::function<void(const NotedCall& call, const CallerMemory& memory)> look;
+  /// Instead: the errno of the call, 0 where it was done in its place, or nothing where it may
+  /// continue, which only its registers may decide.
+  std::function<std::optional<int>(const NotedCall& call, const CallerMemory& memory)> answer{};
 };
 
 /// What to do with output beyond its cap.

@@ -123,13 +123,13 @@ bool kill_all_of(const Tree::Handles& handles) {
 
 }  // namespace
 
-Status UidTree::make_reaper() {
+Status KeptTree::make_reaper() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0) return {};
   return fail_errno(ErrorKind::host, "no-landlock-tier",
                     "cannot become the reaper of the sandbox's processes");
 }
 
-Status UidTree::watch(EventLoop& loop, std::function<void()> ended) {
+Status KeptTree::watch(EventLoop& loop, std::function<void()> ended) {
   loop_ = &loop;
   return loop.watch(handles().pid1, EPOLLIN,
                     [this, &loop, ended = std::move(ended)](std::uint32_t) {
@@ -140,7 +140,7 @@ Status UidTree::watch(EventLoop& loop, std::function<void()> ended) {
 }
 
 /// The keeper ends last, unless somebody else has killed it.
-void UidTree::finish(EventLoop& loop, const std::function<void()>& ended) {
+void KeptTree::finish(EventLoop& loop, const std::function<void()>& ended) {
   constexpr auto kAgain = std::chrono::milliseconds(1);
   if (collect()) return ended();
   loop.after(kAgain, [this, &loop, ended] { finish(loop, ended); });
@@ -153,7 +153,7 @@ bool UidTree::collect() {
   return !is_running(handles().uid);
 }
 
-std::optional<control::Used> UidTree::reap() {
+std::optional<control::Used> KeptTree::reap() {
   if (!used_) used_ = Tree::reap();
   // One in the middle of a system call that can't be interrupted ends when that is over.
   constexpr std::uint64_t kLongest = 5'000'000;  // microseconds
@@ -166,6 +166,47 @@ std::optional<control::Used> UidTree::reap() {
 void UidTree::kill() {
   if (!kill_all_of(handles())) (void)::shutdown(handles().control, SHUT_WR);
   if (handles().group != nullptr) (void)handles().group->kill();
+}
+
+// ---- by domain ----
+
+std::vector<pid_t> DomainTree::own_children() {
+  ProcessList list = ProcessList::below(::getpid(), -1);
+  ProcessList::Process own{.number = ::getpid(), .directory = list.directory_of_pid1()};
+  return list.children_of(own);  // of each thread
+}
+
+/// At the end of its control socket the keeper ends the others, then itself.
+void DomainTree::kill() {
+  (void)::shutdown(handles().control, SHUT_WR);
+  (void)process::send_signal(handles().pid1, SIGCONT);  // somebody outside may have stopped it
+  if (handles().group != nullptr) (void)handles().group->kill();
+}
+
+std::vector<pid_t> DomainTree::left() const {
+  while (::waitpid(-1, nullptr, WNOHANG | __WALL) > 0) {
+  }
+  std::vector<pid_t> children = own_children();
+  std::erase_if(children,
+                [&](pid_t child) { return std::ranges::find(others_, child) != others_.end(); });
+  return children;
+}
+
+/// Where the second was killed too, this process does it. What lost its parent is its child, and no
+/// other process can have a child's number before it is reaped here. No task begins meanwhile:
+/// nobody but this thread answers clone(2).
+bool DomainTree::collect() {
+  constexpr unsigned kPatience = 2000;  // looks, of a millisecond: the second needs one
+  constexpr int kDeepest = 500;
+  std::vector<pid_t> children = left();
+  if (children.empty()) return true;
+  if (++looks_ <= kPatience) return false;
+  for (int i = 0; i < kDeepest && !children.empty(); ++i) {
+    for (const pid_t child : children) ::kill(child, SIGKILL);
+    sys::sleep_1ms();
+    children = left();
+  }
+  return children.empty();
 }
 
 LookingAs::LookingAs(const Tree::Handles& handles) : changes_(handles.keeper != 0) {

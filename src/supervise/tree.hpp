@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/control.hpp"
@@ -91,10 +92,9 @@ class Tree {
   bool frozen_ = false;
 };
 
-/// Without a PID namespace: the sandbox's processes are those of one uid, which nothing else has,
-/// and PID 1 is their keeper. The supervisor is the reaper of what the keeper leaves, so
+/// Without a PID namespace PID 1 is a keeper. The supervisor is the reaper of what that leaves, so
 /// make_reaper() comes before the clone.
-class UidTree final : public Tree {
+class KeptTree : public Tree {
  public:
   using Tree::Tree;
   /// Errors: host (prctl).
@@ -102,14 +102,43 @@ class UidTree final : public Tree {
 
   [[nodiscard]] Status watch(EventLoop& loop, std::function<void()> ended) override;
   std::optional<control::Used> reap() override;
-  void kill() override;
 
  private:
   void finish(EventLoop& loop, const std::function<void()>& ended);
-  /// True when no process of the uid is left.
-  bool collect();
+  /// Reaps what has ended, and ends what is left; true when nothing is.
+  virtual bool collect() = 0;
 
   std::optional<control::Used> used_;  ///< of the keeper, when it was reaped
+};
+
+/// The sandbox's processes are those of one uid, which nothing else has.
+class UidTree final : public KeptTree {
+ public:
+  using KeptTree::KeptTree;
+  void kill() override;
+
+ private:
+  bool collect() override;
+};
+
+/// They have the caller's uid, and their keeper ends them: all that is in its domain of Landlock.
+/// Where somebody has killed that, its second does so, and both are killed only from outside.
+class DomainTree final : public KeptTree {
+ public:
+  /// `others`: children that this process had before the sandbox (own_children()).
+  DomainTree(Handles handles, std::vector<pid_t> others)
+      : KeptTree(handles), others_(std::move(others)) {}
+  /// This process's children, by number.
+  [[nodiscard]] static std::vector<pid_t> own_children();
+  void kill() override;
+
+ private:
+  bool collect() override;
+  /// Children that are none of the others, when those that have ended are reaped.
+  [[nodiscard]] std::vector<pid_t> left() const;
+
+  std::vector<pid_t> others_;
+  unsigned looks_ = 0;
 };
 
 /// Where the kernel asks who looks at a process of the program, what is done meanwhile is done with

@@ -13,7 +13,8 @@ namespace sbx::supervise {
 [[nodiscard]] std::string process_name(std::uint32_t thread);
 
 /// Reads the memory of a process that waits in a notified system call. The memory may change before
-/// the kernel reads it again, so it is good for reports, never for decisions.
+/// the kernel reads it again, so it is good for reports, and for what is done in the call's place,
+/// never for a call that continues.
 class CallerMemory {
  public:
   /// `listener` and `id` are those of the notification; the listener is borrowed.
@@ -29,12 +30,13 @@ class CallerMemory {
   [[nodiscard]] std::optional<std::string> text(std::uint64_t address, std::size_t limit) const;
   /// SO_PROTOCOL of the caller's socket `fd`; 0 if unknown.
   [[nodiscard]] int socket_protocol(int fd) const;
+  /// False if the call is over: then another process may have the thread's number.
+  [[nodiscard]] bool still_waits() const;
   /// As supervise::process_name().
   [[nodiscard]] std::string process_name() const;
 
  private:
   [[nodiscard]] std::size_t copy(std::uint64_t address, std::span<std::byte> into) const;
-  [[nodiscard]] bool still_waits() const;
 
   int listener_;
   std::uint64_t id_;

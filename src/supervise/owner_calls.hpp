@@ -1,0 +1,65 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "supervise/meters/process_list.hpp"
+#include "supervise/settings.hpp"
+
+namespace sbx::supervise {
+
+/// Answers calls of a program that has the caller's own uid, where no wall stands before them:
+/// Landlock does not see modes, owners and times of files, and no limit of the kernel's counts one
+/// user's processes apart.
+///
+/// A path is read once. What it leads to is opened here, below one of the program's own
+/// directories, and changed through that descriptor: what the program does to its memory or its
+/// directories meanwhile makes no difference. A call that reads memory never continues.
+class OwnerCalls {
+ public:
+  struct Sandbox {
+    pid_t keeper = 0;
+    std::vector<std::string> places;  ///< directories that the program may change, without links
+    std::uint64_t processes = 0;      ///< tasks that it may have; 0: any number
+  };
+  /// Errors: setup (a place can't be opened).
+  static Result<OwnerCalls> make(Sandbox sandbox);
+  /// One for each call of plan::served_outside(). They refer to this object.
+  [[nodiscard]] std::vector<Note> notes();
+
+ private:
+  struct Place {
+    std::string path;
+    UniqueFd directory;
+  };
+  /// A descriptor, or the errno.
+  struct Found {
+    UniqueFd file;
+    int error = 0;
+  };
+  explicit OwnerCalls(Sandbox sandbox);
+
+  [[nodiscard]] std::optional<int> answer(const NotedCall& call, const CallerMemory& memory);
+  [[nodiscard]] std::optional<int> new_task();
+  [[nodiscard]] int change_mode(const Found& found, std::uint64_t mode) const;
+  [[nodiscard]] int change_times(const NotedCall& call, const CallerMemory& memory) const;
+  [[nodiscard]] Found by_descriptor(const CallerMemory& memory, std::uint64_t fd) const;
+  [[nodiscard]] Found by_path(const CallerMemory& memory, std::uint64_t directory,
+                              std::uint64_t address, std::uint64_t flags) const;
+  [[nodiscard]] Found beneath(std::string_view path, bool follows) const;
+  [[nodiscard]] const Place* place_of(std::string_view path) const;
+
+  Sandbox sandbox_;
+  std::vector<Place> places_;
+  ProcessList tasks_;
+  std::uint64_t allowance_ = 0;  ///< tasks that may begin before the next count
+};
+
+}  // namespace sbx::supervise
