@@ -159,7 +159,7 @@ int doctor_command(const Invocation& typed) {
   std::vector<Finding> machine = doctor::examine_machine(*host);
   std::vector<Finding> isolation;
   if (!host->emulated)
-    isolation = doctor::examine_isolation(machine, [&] {
+    isolation = doctor::examine_isolation(machine, host->changes_ids, [&] {
       policy::Policy without = policies->front();
       without.isolation.value = policy::Isolation::landlock;
       return doctor::try_policy(*host, without);

@@ -36,8 +36,10 @@ struct Finding {
 /// Features of kernel and account: namespaces, filters, file systems, groups.
 [[nodiscard]] std::vector<Finding> examine_machine(const host::Host& host);
 /// The ways to wall a program off, strongest first, up to the first that works here; from the
-/// findings of `examine_machine`. `try_landlock`: asked where no namespaces can be made.
+/// findings of `examine_machine`. `try_landlock`: asked where no namespaces can be made, for a
+/// program with or without a uid of its own.
 [[nodiscard]] std::vector<Finding> examine_isolation(const std::vector<Finding>& machine,
+                                                     bool has_own_uid,
                                                      const std::function<Finding()>& try_landlock);
 /// The script interpreters, each with the prefix that a run would bind for it; none under an
 /// emulator of single programs.

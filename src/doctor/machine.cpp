@@ -192,7 +192,7 @@ std::vector<Finding> examine_machine(const host::Host& host) {
           groups(host)};
 }
 
-std::vector<Finding> examine_isolation(const std::vector<Finding>& machine,
+std::vector<Finding> examine_isolation(const std::vector<Finding>& machine, bool has_own_uid,
                                        const std::function<Finding()>& try_landlock) {
   const auto found = [&](std::string_view name) {
     return *std::ranges::find(machine, name, &Finding::name);
@@ -218,7 +218,8 @@ std::vector<Finding> examine_isolation(const std::vector<Finding>& machine,
     landlock.consequence = "nothing can be run";
   } else {
     landlock.state = State::weaker;
-    landlock.fact = "a uid of its own, and Landlock around the machine's own files";
+    landlock.fact = std::string(has_own_uid ? "a uid of its own" : "the caller's own uid") +
+                    ", and Landlock around the machine's own files";
     landlock.consequence = "sbx-security(7) says what it does not hold";
     landlock.cure = "ask for it: --isolation auto, or isolation = \"auto\" in config.toml";
   }

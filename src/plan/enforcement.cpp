@@ -17,6 +17,7 @@ struct Requirement {
   std::string_view name;
   std::optional<Promise> promise = std::nullopt;      ///< it must not be in `degraded`
   host::Means host::ControlGroup::* group = nullptr;  ///< the budget that a cgroup must enforce
+  bool own_uid = false;                               ///< or what keeps the program apart better
 };
 
 constexpr std::array<Requirement, 10> kRequirements = {{
@@ -25,7 +26,7 @@ constexpr std::array<Requirement, 10> kRequirements = {{
     {.name = "processes.cgroup", .group = &host::ControlGroup::processes},
     {.name = "landlock", .promise = Promise::landlock},
     {.name = "namespaces", .promise = Promise::isolation},
-    {.name = "own-uid"},  // each tier of this version gives it
+    {.name = "own-uid", .own_uid = true},
     {.name = "proc", .promise = Promise::own_proc},
     {.name = "syscalls.named", .promise = Promise::named_calls},
     {.name = "network.named", .promise = Promise::named_destinations},
@@ -51,6 +52,8 @@ std::optional<std::string> contradiction(const Requirement& requirement, const P
     return plan.control_group.why;
   for (const Degraded& entry : plan.degraded)
     if (entry.promise == requirement.promise) return entry.why;
+  if (requirement.own_uid && plan.identity.callers_own)
+    return "the program has the caller's own uid here";
   if (requirement.promise == Promise::landlock && !plan.landlock_files)
     return "the policy says filesystem.landlock = false";
   return std::nullopt;

@@ -95,7 +95,10 @@ void add_process_limits(const policy::Limits& limits, const host::Host& host, Pl
   list.add(RLIMIT_CORE, 1, Promise::no_core_dumps, {});
   list.add_open_files(limits);
   list.add(RLIMIT_FSIZE, limits.file_size.value.count, Promise::file_size, limits.file_size.origin);
-  list.add(RLIMIT_NPROC, nproc_limit(plan), Promise::processes, limits.processes.origin);
+  // It counts all processes of a user: of the caller too, where the program has its uid. There the
+  // supervisor counts (supervise/owner_calls.hpp).
+  if (!plan.identity.callers_own)
+    list.add(RLIMIT_NPROC, nproc_limit(plan), Promise::processes, limits.processes.origin);
   // Higher than the budget, so that the supervisor's sum over the tree decides: the kernel counts
   // whole ticks here and on a busy machine may charge them to the wrong task.
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(limits.cpu_time.value).count();

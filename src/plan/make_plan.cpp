@@ -5,6 +5,7 @@
 #include "plan/call_warnings.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/files/disk.hpp"
+#include "plan/filter/outside.hpp"
 #include "plan/limits.hpp"
 #include "plan/path_calls.hpp"
 #include "plan/tier/tiers.hpp"
@@ -49,10 +50,12 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
   if (plan.explain) context.noted = calls_with_paths();
   // With the host's network the program sees its abstract sockets; only Landlock's scope can block
   // them.
-  context.unix_sockets = !plan.identity.own_uids &&
+  context.unix_sockets = !plan.identity.is_outside_namespaces() &&
                          (plan.network.own_namespace || host.landlock_abi >= kLandlockScopes);
   context.internet_sockets = !plan.network.closed;
-  context.outside_namespaces = plan.identity.own_uids;
+  context.outside_namespaces = plan.identity.is_outside_namespaces();
+  if (plan.identity.callers_own)
+    context.served.assign(served_outside().begin(), served_outside().end());
   // A cgroup enforces its CPU quota on any CPU, and charges memory wherever it is mapped.
   context.affinity_is_budget = host.control_group.cpus == host::Means::none;
   context.memory_is_polled = host.control_group.memory == host::Means::none;
@@ -69,7 +72,7 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
 Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
                        const RunRequest& request) {
   if (host.emulated) return emulated();
-  const Tier& tier = choose_tier(policy.isolation.value, host.refuses_namespaces);
+  const Tier& tier = choose_tier(policy.isolation.value, host);
   Plan plan;
   plan.tier = tier.kind;
   plan.identity.privileged = host.privileged;

@@ -62,6 +62,10 @@ struct Identity {
   /// Without a user namespace: the program has a uid of the machine to itself, and its keeper
   /// another one; both are chosen when the run starts.
   bool own_uids = false;
+  /// Without a user namespace: the program has the caller's own ids, as its keeper has.
+  bool callers_own = false;
+
+  [[nodiscard]] bool is_outside_namespaces() const { return own_uids || callers_own; }
 };
 
 struct OutputPlan {

@@ -385,7 +385,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "is stdout open?"},
     {"no-free-uid", CodeOf::machine, "no free uid for the sandbox was found",
      "too many runs at once, or an unusual /etc/subuid"},
-    {"no-landlock-tier", CodeOf::machine, "isolation = \"landlock\" needs Landlock of ABI 3, and root with the capabilities that containers mostly have",
+    {"no-landlock-tier", CodeOf::machine, "isolation = \"landlock\" needs Landlock of ABI 3 for root with the capabilities that containers mostly have, of ABI 6 for others",
      "sbx doctor names what is in the way; or isolation = \"namespaces\""},
     {"no-private-directory", CodeOf::machine, "without namespaces the program's files lie in a directory of /tmp, which could not be made",
      "/tmp must be root's, with mode 1777, and programs must be executable there"},

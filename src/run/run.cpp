@@ -127,7 +127,9 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
                                     std::move(streams.child_err)};
   supervise::EntryMeter entries(live_directories(plan));
   auto growth = SBX_TRY(supervise::GrowthMeter::make(plan.live_in_memory, plan.live_on_overlay));
-  if (identity.keeper != 0) SBX_TRY(supervise::UidTree::make_reaper());
+  std::vector<pid_t> other_children;
+  if (plan.identity.is_outside_namespaces()) SBX_TRY(supervise::KeptTree::make_reaper());
+  if (plan.identity.callers_own) other_children = supervise::DomainTree::own_children();
   auto spawned = spawn::spawn({.plan = plan,
                                .host = host,
                                .identity = identity,
@@ -148,10 +150,13 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   if (options.events != nullptr)
     options.events->started({options.id, options.policy, plan.command});
   network.live_in(settings, options.events);
+  auto served = SBX_TRY(owner_calls(plan, sandbox));
+  if (served) std::ranges::move(served->notes(), std::back_inserter(settings.notes));
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
   std::optional<Announcement> announcement;  // created after the clone: not inherited
   if (!options.id.empty()) list_in(settings, announcement.emplace(options.id, options.policy));
-  const auto tree = tree_of(sandbox, identity, options.group);
+  const auto tree =
+      tree_of(sandbox, plan.identity, identity, options.group, std::move(other_children));
   Outcome outcome = SBX_TRY(
       supervise::supervise(settings, watch(*tree, sandbox, growth, entries, network),
                            {.streams = std::move(streams.supervisor), .events = options.events},

@@ -98,14 +98,26 @@ supervise::Tree::Handles handles_of(const spawn::Sandbox& sandbox, TreeCounters*
 }
 
 std::unique_ptr<supervise::Tree> tree_of(const spawn::Sandbox& sandbox,
-                                         const spawn::MappedIdentity& identity,
-                                         TreeCounters* group) {
+                                         const plan::Identity& wanted,
+                                         const spawn::MappedIdentity& identity, TreeCounters* group,
+                                         std::vector<pid_t> other_children) {
   supervise::Tree::Handles handles = handles_of(sandbox, group);
-  if (identity.keeper == 0) return std::make_unique<supervise::Tree>(handles);
+  if (wanted.callers_own)
+    return std::make_unique<supervise::DomainTree>(handles, std::move(other_children));
+  if (!wanted.own_uids) return std::make_unique<supervise::Tree>(handles);
   handles.uid = identity.uid_on_host;
   handles.gid = identity.gid_on_host;
   handles.keeper = identity.keeper;
   return std::make_unique<supervise::UidTree>(handles);
+}
+
+Result<std::optional<supervise::OwnerCalls>> owner_calls(const plan::Plan& plan,
+                                                         const spawn::Sandbox& sandbox) {
+  if (!plan.identity.callers_own) return std::nullopt;
+  supervise::OwnerCalls::Sandbox facts{.keeper = sandbox.pid, .processes = plan.budgets.processes};
+  for (const plan::Access& each : plan.access)
+    if (each.rights.write && each.is_directory) facts.places.push_back(each.path);
+  return SBX_TRY(supervise::OwnerCalls::make(std::move(facts)));
 }
 
 std::vector<std::string> live_directories(const plan::Plan& plan) {

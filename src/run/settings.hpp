@@ -1,12 +1,16 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cgroup/group.hpp"
 #include "plan/plan.hpp"
 #include "spawn/spawn.hpp"
+#include "supervise/owner_calls.hpp"
 #include "supervise/settings.hpp"
 #include "supervise/streams/streams.hpp"
 #include "supervise/tree.hpp"
@@ -35,9 +39,16 @@ struct Telling {
 [[nodiscard]] supervise::Tree::Handles handles_of(const spawn::Sandbox& sandbox,
                                                   TreeCounters* group);
 /// The processes of a run.
+/// `other_children`: of this process, which it had before the run.
 [[nodiscard]] std::unique_ptr<supervise::Tree> tree_of(const spawn::Sandbox& sandbox,
+                                                       const plan::Identity& wanted,
                                                        const spawn::MappedIdentity& identity,
-                                                       TreeCounters* group);
+                                                       TreeCounters* group,
+                                                       std::vector<pid_t> other_children);
+/// What the supervisor does for a program with the caller's own uid; nothing for others. Errors:
+/// setup.
+[[nodiscard]] Result<std::optional<supervise::OwnerCalls>> owner_calls(
+    const plan::Plan& plan, const spawn::Sandbox& sandbox);
 /// Sources of the plan's live grants.
 [[nodiscard]] std::vector<std::string> live_directories(const plan::Plan& plan);
 /// If the memory budget is too small for the sandbox itself, the run ends before the command

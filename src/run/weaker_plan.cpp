@@ -25,6 +25,13 @@ Status check_denied(const plan::Plan& plan) {
 /// reported without names.
 Result<plan::Plan> without_listener(const plan::Plan& plan) {
   SBX_TRY(check_denied(plan));
+  if (plan.identity.callers_own)
+    return fail({.kind = ErrorKind::host,
+                 .code = "no-landlock-tier",
+                 .message = "isolation = \"landlock\": a seccomp listener outside of sbx is in the "
+                            "way, and without one of its own sbx can't answer for a program with "
+                            "the caller's own uid",
+                 .hint = "start sbx outside of what listens to its system calls"});
   if (const policy::PlacedRule* const wide = plan.network.wide_rule())
     return fail({.kind = ErrorKind::policy,
                  .code = "too-many-ports",

@@ -245,7 +245,7 @@ void read_comm(pid_t pid, char (&comm)[sizeof control::Report::comm]) {
   while (call(SYS_waitid, P_ALL, 0, &ended, WEXITED | WNOWAIT | __WALL, nullptr) == 0) {
     // A child of a process that ran may have been a zombie for long: it has its own status.
     const bool ran = ended.si_code == CLD_KILLED && ended.si_status == SIGKILL;
-    if (ran && report.running++ == 0 && (!program.outer_proc || program.keeper != 0))
+    if (ran && report.running++ == 0 && (!program.outer_proc || program.has_keeper))
       read_comm(ended.si_pid, report.comm);
     ++report.value;
     if (::waitpid(ended.si_pid, nullptr, __WALL) < 0) break;
@@ -303,7 +303,7 @@ void handle_order(const Program& program, Service& service) {
   control::Order order{};
   const ssize_t got = ::recv(program.channels.control, &order, sizeof order, MSG_DONTWAIT);
   if (got == 0) {  // the supervisor is gone; of a PID namespace the kernel ends the rest
-    if (program.keeper != 0) signal_all(program, SIGKILL);
+    if (program.has_keeper) signal_all(program, SIGKILL);
     ::_exit(125);
   }
   if (got != sizeof order) return;

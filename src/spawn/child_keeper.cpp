@@ -1,14 +1,22 @@
 // PID 1's part where there is no PID namespace: the keeper. It has a uid of its own and, as the
 // effective one, the program's: kill(2) lets it signal processes of the program's uid, and not
-// the other way round, because the receiver's real and saved uid count. Child-safe: see child.cpp.
+// the other way round, because the receiver's real and saved uid count. Where both have the
+// caller's uid, domains of Landlock do the same. Child-safe: see child.cpp.
 
+#include <fcntl.h>
 #include <grp.h>
+#include <linux/keyctl.h>
 #include <linux/securebits.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include <cstring>
+
 #include "spawn/child_calls.hpp"
 #include "spawn/child_stages.hpp"
+#include "spawn/landlock.hpp"
 
 namespace sbx::child {
 namespace {
@@ -22,12 +30,45 @@ bool has_keepers_ids(const Program& program) {
          real == program.keeper && effective == program.uid && saved == program.keeper;
 }
 
+/// The outermost wall: it keeps in signals, and nothing else.
+void enter_signal_domain(const Program& program) {
+  const landlock::Ruleset attributes{
+      .handled_access_fs = 0, .handled_access_net = 0, .scoped = landlock::kSignalScope};
+  const int ruleset =
+      static_cast<int>(must(program, Stage::landlock, 0,
+                            call(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0U)));
+  must(program, Stage::landlock, 0, call(SYS_landlock_restrict_self, ruleset, 0U));
+  ::close(ruleset);
+}
+
+/// Asked of the kernel: the supervisor has the same uid.
+bool is_confined(const Program& program) {
+  return call(SYS_pidfd_send_signal, program.channels.supervisor_pidfd, 0, nullptr, 0U) != 0 &&
+         errno == EPERM;
+}
+
+/// Nothing that a signal could end or stop but SIGKILL and SIGSTOP, and no descriptor but one.
+[[noreturn]] void end_all_after(int keeper) {
+  sigset_t all;
+  std::memset(&all, 0xff, sizeof all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  if (keeper > 0) call(SYS_close_range, 0U, static_cast<unsigned>(keeper) - 1U, 0U);
+  call(SYS_close_range, static_cast<unsigned>(keeper) + 1U, ~0U, 0U);
+  pollfd ended{.fd = keeper, .events = POLLIN, .revents = 0};
+  while (::poll(&ended, 1, -1) < 0) {
+  }
+  ::kill(-1, SIGKILL);
+  ::_exit(0);
+}
+
 }  // namespace
 
 /// In a PID namespace -1 means its processes. Elsewhere it means every process that the sender may
 /// signal: the kernel goes through them under a lock, and no fork gets by (copy_process).
 void signal_all(const Program& program, int signal) {
-  if (program.keeper == 0 || has_keepers_ids(program)) ::kill(-1, signal);
+  const bool reaches_only_them =
+      !program.has_keeper || (program.keeper != 0 ? has_keepers_ids(program) : program.confined);
+  if (reaches_only_them) ::kill(-1, signal);
 }
 
 void gather_orphans(const Program& program) {
@@ -58,6 +99,28 @@ void become_keeper(const Program& program) {
 void take_own_uid(const Program& program) {
   if (!enter(program, Stage::identity)) return;
   must(program, Stage::identity, 8, call(SYS_setresuid, program.uid, program.uid, program.uid));
+}
+
+void confine_keeper(Program& program) {
+  drop_capabilities(program);
+  // The caller's keys stay behind, where a container's filter lets that be asked for. The program
+  // can't ask for keys in any case.
+  (void)call(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);
+  if (enter(program, Stage::landlock)) enter_signal_domain(program);
+  program.confined = is_confined(program);
+  if (!program.confined) give_up(program, Stage::landlock, 0, EPERM);
+}
+
+/// A child of the supervisor, not of the keeper: it is none of the sandbox's processes.
+void start_second(const Program& program) {
+  if (!enter(program, Stage::payload)) return;
+  const int keeper = static_cast<int>(
+      must(program, Stage::payload, 3, call(SYS_pidfd_open, call(SYS_getpid), 0U)));
+  const long second = must(program, Stage::payload, 4,
+                           call(SYS_clone, static_cast<unsigned long>(CLONE_PARENT | SIGCHLD),
+                                nullptr, nullptr, nullptr, nullptr));
+  if (second == 0) end_all_after(keeper);
+  ::close(keeper);
 }
 
 }  // namespace sbx::child

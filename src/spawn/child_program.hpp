@@ -116,7 +116,8 @@ struct Program {
   bool change_ids;  ///< the caller has root's privileges: become uid 1000 of the new map
   uid_t uid;
   gid_t gid;
-  uid_t keeper;       ///< of PID 1's part without a PID namespace; 0: there is one
+  bool has_keeper;    ///< what does PID 1's part in the machine's own PID namespace
+  uid_t keeper;       ///< its uid, if it has one of its own, else 0
   bool has_affinity;  ///< else as the caller's
   cpu_set_t affinity;
   bool own_network;
@@ -172,6 +173,7 @@ struct Program {
   int mount_space;       ///< of a call: its mount namespace
   int listener;          ///< left by the payload in the shared descriptor table
   bool waits;            ///< Start::waits
+  bool confined;         ///< this process can signal no other than those of the sandbox
   const std::uint64_t*
       inits;  ///< of a call: how many inits of calls there are now; null: it is not a call
 };

@@ -82,6 +82,14 @@ constexpr StageFunction kKeeper[] = {
     nullptr,
 };
 
+/// Without the right to change ids. The second comes when nothing of the keeper can be read any
+/// more, and before there is anything to end.
+constexpr StageFunction kConfined[] = {
+    stage<drop_supervisor_ends>, stage<join_groups>,    stage<limit_cpus>,     stage<wait_for_go>,
+    stage<gather_orphans>,       confine_keeper,        stage<wipe_arguments>, stage<refuse_dumps>,
+    stage<start_second>,         hand_over_descriptors, run_command,           nullptr,
+};
+
 /// Limits come after the privileges that would lift them; the filter, which refuses what the others
 /// need, comes last.
 constexpr StageFunction kPayload[] = {
@@ -112,6 +120,13 @@ constexpr StageFunction kOwnUid[] = {
     execute_program,
     nullptr,
 };
+constexpr StageFunction kSameUid[] = {
+    stage<own_session>,       stage<connect_streams>,
+    stage<mark_descriptors>,  stage<enter_working_directory>,
+    stage<drop_capabilities>, stage<set_limits>,
+    stage<raise_second_wall>, stage<reset_signals>,
+    execute_program,          nullptr,
+};
 /// A plan without namespaces holds no calls.
 constexpr StageFunction kNone[] = {nullptr};
 
@@ -123,6 +138,7 @@ constexpr StageTables kTables[] = {
      .begun = kBegun,
      .payload = kPayload},
     {.run = kKeeper, .holder = kNone, .call = kNone, .begun = kNone, .payload = kOwnUid},
+    {.run = kConfined, .holder = kNone, .call = kNone, .begun = kNone, .payload = kSameUid},
 };
 static_assert(sizeof kTables / sizeof *kTables == kTierCount);
 

@@ -48,6 +48,12 @@ void gather_orphans(const Program& program);
 void become_keeper(const Program& program);
 /// The command's process leaves the keeper's uid.
 void take_own_uid(const Program& program);
+/// Where all have the caller's uid: gives up every capability, and enters a domain of Landlock from
+/// which no signal leads out. The program's domain lies in it, so none leads from there to it.
+void confine_keeper(Program& program);
+/// Makes a process beside the keeper, in the same domain, which ends all that is in it when the
+/// keeper has ended: somebody may have killed that.
+void start_second(const Program& program);
 
 // ---- the network's part that is made inside (child_network.cpp) ----
 

@@ -280,6 +280,7 @@ Result<UniqueFd> make_map_namespace(const std::string& uids, const std::string& 
 
 Result<MappedIdentity> acquire_identity(const plan::Identity& wanted, const host::Host& host) {
   if (wanted.own_uids) return claim_own_uids(host::state_directory(host));
+  if (wanted.callers_own) return MappedIdentity{.uid_on_host = host.uid, .gid_on_host = host.gid};
   if (host.privileged) return claim_base(host::state_directory(host));
   return MappedIdentity{.uid_on_host = host.uid, .gid_on_host = host.gid};
 }

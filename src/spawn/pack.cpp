@@ -216,6 +216,7 @@ void pack_facts(Program& program, const plan::Plan& plan, const PackRequest& req
   program.role = request.role;
   program.tier = plan.tier;
   program.change_ids = plan.identity.privileged;
+  program.has_keeper = plan.identity.is_outside_namespaces();
   program.uid = plan.identity.uid;
   program.gid = plan.identity.gid;
   if (plan.identity.own_uids) {

@@ -143,7 +143,7 @@ namespace {
 /// In a root of its own nobody swaps names before the program starts. In the machine's, the plan's
 /// paths have no links in them: where one has come since, a rule would open what it leads to.
 int open_for_rule(const Program& program, const char* path) {
-  if (program.keeper == 0) return ::open(path, O_PATH | O_CLOEXEC);
+  if (!program.has_keeper) return ::open(path, O_PATH | O_CLOEXEC);
   const open_how how{.flags = O_PATH | O_CLOEXEC,
                      .mode = 0,
                      .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};

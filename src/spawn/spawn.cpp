@@ -305,7 +305,7 @@ class Spawning::Build {
     // Supervision has not begun, so there is no supervise::Tree yet. Of a call's init the holder
     // collects the end: ECHILD.
     // A keeper must live to end what it has started: it does so at the end of its control socket.
-    if (request_.identity.keeper != 0)
+    if (request_.plan.identity.is_outside_namespaces())
       channels_.control.reset();
     else
       process::kill(clone_.pidfd.get());

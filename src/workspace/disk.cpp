@@ -159,7 +159,7 @@ Result<DiskDirectory> DiskDirectory::make_private(const std::string& path, uid_t
   if (!lock.valid()) return no_private(path, "nothing can be made there", errno);
   directory.lock_ = std::move(lock);
   directory.name_ = name_of(path);
-  const auto files = directory.make_files(0711);
+  const auto files = directory.make_files(uid == ::geteuid() ? 0700 : 0711);
   if (!files) return no_private(path, files.error().message, files.error().errno_value);
   struct statvfs medium{};
   if (::fstatvfs(files->get(), &medium) != 0 || (medium.f_flag & ST_NOEXEC) != 0)

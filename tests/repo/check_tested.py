@@ -146,7 +146,7 @@ def check_groups(source, tests, names):
 # Texts that look like a code but are something else.
 NOT_CODES = {
     "apt-get", "bring-out", "built-in", "close-context", "open-context", "cargo-clippy", "cargo-fmt", "cargo-miri", "cgroup-v1", "cgroup-v2", "clippy-driver", "command-line", "copy-on-write", "dictionaries-common", "docker-default",
-    "inactive-or-failed", "injected-parameters", "kernel-counter", "mask-file", "mask-directory", "masked-eq", "my-policy", "os-release", "outer-proc", "output-cut", "over-budget", "own-uid", "packed-refs", "raises-exception", "read-only", "read-write", "rebase-apply", "rebase-merge", "rm-r",
+    "inactive-or-failed", "injected-parameters", "kernel-counter", "mask-file", "mask-directory", "masked-eq", "my-policy", "os-release", "outer-proc", "output-cut", "over-budget", "own-uid", "same-uid", "packed-refs", "raises-exception", "read-only", "read-write", "rebase-apply", "rebase-merge", "rm-r",
     "rust-analyzer", "rust-gdb", "rust-toolchain", "sbx-attach", "sbx-init", "sbx-inside", "sbx-pictures", "sbx-probe", "shell-session", "skip-execution", "task-clock", "trusted-policy", "ts-node", "utf-8",
     "volta-shim", "x86-64",
     "default-jdk-headless", "golang-go", "php-cli", "r-base-core",  # packages of interpreters

@@ -1,4 +1,4 @@
-"""Without namespaces: ordinary programs work in a container of Docker's filter, for root."""
+"""Without namespaces: ordinary programs work in a container of Docker's filter, for root and for an ordinary user."""
 
 import gzip
 import json
@@ -10,7 +10,7 @@ import stat
 import containers
 from sbxtest import SOURCE, SbxTest, main
 
-CALLERS = ((0, "own-uid"),)
+CALLERS = ((0, "own-uid"), (1000, "same-uid"))
 # A name and a shell command each.
 WORK = {
     "a commit in a new repository": "git init -q r && cd r && git config user.email u@example.org && git config user.name u && date > f && git add f && git commit -qm first && git log --oneline | grep -q first",
@@ -119,7 +119,7 @@ class Work(SbxTest):
         """As a run in namespaces leaves it, ids and times apart."""
         commands = "git init -q . && git config user.email u@example.org && git config user.name u && echo new > new && chmod 755 new && mkdir d && ln -s ../new d/link && rm old && git add -A && git commit -qm second"
         seen = []
-        for uid, way in ((0, "landlock"), (0, None)):
+        for uid, way in ((0, "landlock"), (1000, "landlock"), (0, None)):
             container = self.container(uid)
             if way is None:  # without Docker's filter: in namespaces
                 container = containers.Container(self.tmp / "whole", 0, None, "docker", False)
@@ -129,7 +129,8 @@ class Work(SbxTest):
             done = container.run("sh", "-c", f"cd /home/u/work && sbx run -q {options} --workspace .:overlay --apply --yes -- sh -c '{commands}'; echo $?")
             self.assertEqual(done.stdout.splitlines()[-1:], ["0"], done)
             seen.append(self.tree(self.user_home / "work"))
-        self.assertEqual(seen[0], seen[1])
+        self.assertEqual(seen[0], seen[2])
+        self.assertEqual(seen[1], seen[2])
         self.assertIn("new", seen[0])
 
     @staticmethod

@@ -49,8 +49,13 @@ TEST_F(PlanTest, IsolationIsByNamespacesUnlessLessIsAskedFor) {
     EXPECT_EQ(tier_of(plan(requiring({"namespaces", "own-uid"})).tier).name, "namespaces");
   }
   policy = policy_with({{"isolation", "\"landlock\""}});
+  EXPECT_EQ(tier_of(plan().tier).form, "same-uid");
+  EXPECT_EQ(error(requiring({"own-uid"})).code, "requirement-not-met");
+  canned.host.landlock_abi = 5;  // without scopes for signals
   EXPECT_EQ(error(request({"true"})).code, "no-landlock-tier");
   canned.host.changes_ids = true;
+  EXPECT_EQ(tier_of(plan().tier).form, "own-uid");
+  canned.host.landlock_abi = 7;
   EXPECT_EQ(tier_of(plan(requiring({"own-uid"})).tier).name, "landlock");
   EXPECT_EQ(error(requiring({"namespaces"})).code, "requirement-not-met");
   // Only a machine that has refused namespaces makes "auto" step down.
@@ -59,6 +64,17 @@ TEST_F(PlanTest, IsolationIsByNamespacesUnlessLessIsAskedFor) {
   EXPECT_EQ(tier_of(plan().tier).name, "landlock");
   policy = policy_with({{"isolation", "\"namespaces\""}});
   EXPECT_EQ(tier_of(plan().tier).name, "namespaces");
+}
+
+TEST_F(PlanTest, TheCallersUidIsNotTakenWhereSbxCannotLookAtItsOwnSandbox) {
+  constexpr const char* kSetting = "/proc/sys/kernel/yama/ptrace_scope";
+  policy = policy_with({{"isolation", "\"landlock\""}});
+  canned.files->file(kSetting, "1\n");
+  EXPECT_EQ(tier_of(plan().tier).form, "same-uid");
+  canned.files->file(kSetting, "2\n");
+  const Error failure = error(request({"true"}));
+  EXPECT_EQ(failure.code, "no-landlock-tier");
+  EXPECT_TRUE(failure.message.contains("ptrace_scope"));
 }
 
 TEST_F(PlanTest, RequirementsThatNeedACgroupAreNotMet) {

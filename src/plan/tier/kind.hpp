@@ -8,7 +8,7 @@
 namespace sbx {
 
 /// A tier is one way to wall a program off: plan/tier/tier.hpp says in what they differ.
-#define SBX_TIERS(TIER) TIER(namespaces) TIER(landlock)
+#define SBX_TIERS(TIER) TIER(namespaces) TIER(landlock) TIER(same_uid)
 
 enum class TierKind : std::uint8_t {
 #define SBX_TIER_ENUMERATOR(name) name,

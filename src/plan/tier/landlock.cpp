@@ -52,23 +52,43 @@ std::unexpected<Error> not_on_this_machine(std::string message, std::string hint
                .hint = std::move(hint)});
 }
 
-Status check_machine(const host::Host& host) {
-  if (host.landlock_abi < kLeastLandlock)
+Status check_landlock(const host::Host& host, bool callers_own) {
+  const int least = callers_own ? kLandlockScopes : kLeastLandlock;
+  if (host.landlock_abi >= least) return {};
+  if (host.landlock_abi == 0)
     return not_on_this_machine(
-        host.landlock_abi == 0
-            ? "isolation = \"landlock\": there is no Landlock here, or a system-call filter "
-              "refuses its calls (Docker before 20.10.18)"
-            : fmt::format("isolation = \"landlock\": this kernel's Landlock has ABI {}, and {} is "
-                          "needed",
-                          host.landlock_abi, kLeastLandlock),
+        "isolation = \"landlock\": there is no Landlock here, or a system-call filter refuses its "
+        "calls (Docker before 20.10.18)",
         "a kernel of Linux 6.2 or later, with landlock among the names of lsm=");
-  if (!host.changes_ids)
+  if (!callers_own)
     return not_on_this_machine(
-        "isolation = \"landlock\": sbx needs root's rights here, to give the program a uid of its "
-        "own: CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_SETGID, CAP_SETUID and CAP_SETPCAP",
-        "run sbx as root of the container, with the capabilities that Docker and podman leave by "
-        "default");
-  return {};
+        fmt::format("isolation = \"landlock\": this kernel's Landlock has ABI {}, and {} is needed",
+                    host.landlock_abi, least),
+        "a kernel of Linux 6.2 or later");
+  return not_on_this_machine(
+      fmt::format("isolation = \"landlock\": this kernel's Landlock has no scopes for signals (ABI "
+                  "{}, they came with {}), and without them a program with the caller's own uid "
+                  "could kill the caller's processes",
+                  host.landlock_abi, least),
+      "a kernel of Linux 6.12 or later; or run sbx as root of the container, with CAP_CHOWN, "
+      "CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_SETGID, CAP_SETUID and CAP_SETPCAP, which Docker and "
+      "podman leave by default");
+}
+
+/// The supervisor reads the arguments of calls that it answers.
+Status check_looking(const host::Host& host) {
+  constexpr const char* kSetting = "/proc/sys/kernel/yama/ptrace_scope";
+  const auto scope = host.files->read_head(kSetting, 16);
+  if (!scope || scope->empty() || scope->front() < '2') return {};
+  return not_on_this_machine("isolation = \"landlock\": kernel.yama.ptrace_scope is " +
+                                 scope->substr(0, 1) +
+                                 ", so that sbx can't look at the processes of its own sandbox",
+                             "sysctl kernel.yama.ptrace_scope=1");
+}
+
+Status check_machine(const host::Host& host, bool callers_own) {
+  SBX_TRY(check_landlock(host, callers_own));
+  return callers_own ? check_looking(host) : Status();
 }
 
 Status check_asked(const RunRequest& request) {
@@ -194,7 +214,7 @@ class ToRules {
     return std::ranges::any_of(hidden_,
                                [&](const std::string& name) { return is_within(path, name); });
   }
-  [[nodiscard]] bool is_reached_by_others(const std::string& path) const;
+  [[nodiscard]] bool is_reached(const std::string& path) const;
 
   const policy::Policy& policy_;
   const host::Host& host_;
@@ -206,8 +226,9 @@ class ToRules {
   bool has_hidden_names_ = false;
 };
 
-/// Its uid has no other rights than those of everybody.
-bool ToRules::is_reached_by_others(const std::string& path) const {
+/// A uid of its own has no other rights than those of everybody.
+bool ToRules::is_reached(const std::string& path) const {
+  if (plan_.identity.callers_own) return host_.files->look(path).has_value();
   const auto last = host_.files->look(path);
   if (!last || !others_may_use(*last)) return false;
   for (std::string place = parent_of(path);; place = parent_of(place)) {
@@ -262,7 +283,9 @@ Status ToRules::make_copies() {
 
 Status ToRules::run() {
   plan_.private_directory = std::string(kPrivatePlaces) + "/" + kPrivateName + random_hex();
-  plan_.identity.own_uids = true;
+  plan_.identity.privileged = false;
+  plan_.identity.callers_own = plan_.tier == TierKind::same_uid;
+  plan_.identity.own_uids = !plan_.identity.callers_own;
   plan_.disk_in_directory = true;
   plan_.access.clear();
   std::erase_if(plan_.degraded, [](const Degraded& entry) {
@@ -320,7 +343,7 @@ Status ToRules::take(Mount step) {
         kept_.push_back(std::move(step));
       else if (is_within(step.target, "/etc") || is_within(step.target, "/var"))
         // Small files of the machine that other sandboxes get as copies: etc_steps().
-        if (!step.as<mount::File>()->content.empty() && is_reached_by_others(step.target) &&
+        if (!step.as<mount::File>()->content.empty() && is_reached(step.target) &&
             host_.files->canonical(step.target).value_or("") == step.target &&
             step.target != "/etc/hostname" && step.target != "/etc/machine-id" &&
             step.target != kResolverFile)
@@ -357,7 +380,7 @@ Status ToRules::take_bind(Mount step) {
       host_.files->canonical(step.target).value_or("") != source.path)
     return needs_namespaces("'" + source.path + "' under the other name '" + step.target + "'",
                             step.origin, "name the path alone: it is shown where it is");
-  if (!is_reached_by_others(source.path)) {
+  if (!is_reached(source.path)) {
     if (!source.is_directory) return take_by_content(std::move(step));
     if (!is_granted) return {};
     return needs_namespaces(
@@ -427,7 +450,7 @@ Status ToRules::add_around(const std::string& top, const Mount& step) {
       if ((!is_directory && entry.type != host::FileType::regular) || is_hidden(path)) continue;
       if (is_directory && holds_hidden(path))
         waiting.push_back(path);
-      else if (is_reached_by_others(path))
+      else if (is_reached(path))
         allow(path, step.rights, is_directory, step.origin);
     }
     if (plan_.access.size() > kMostRules)
@@ -441,7 +464,7 @@ Status ToRules::add_around(const std::string& top, const Mount& step) {
 void ToRules::take_etc() {
   const auto take = [&](const char* path) {
     const auto real = host_.files->canonical(path);
-    if (real && is_reached_by_others(*real)) allow(*real, kToRead, false);
+    if (real && is_reached(*real)) allow(*real, kToRead, false);
   };
   for (const char* const path : kEtcAsItIs) take(path);
   if (!plan_.network.own_namespace) take(kResolverFile);
@@ -465,7 +488,7 @@ void ToRules::relocate() {
 
 Status lay_out_rules(const policy::Policy& policy, const host::Host& host,
                      const RunRequest& request, Plan& plan) {
-  SBX_TRY(check_machine(host));
+  SBX_TRY(check_machine(host, plan.tier == TierKind::same_uid));
   SBX_TRY(check_asked(request));
   SBX_TRY(check_policy(policy));
   SBX_TRY(lay_out_mounts(policy, host, request, plan));
@@ -497,7 +520,12 @@ void note_landlock(const host::Host& host, Plan& plan) {
   const auto note = [&](Promise promise, std::string instead) {
     plan.degraded.push_back({.promise = promise, .why = kWhy, .instead = std::move(instead)});
   };
-  note(Promise::isolation, "Landlock and a uid of its own, in the machine's own namespaces");
+  const bool callers_own = plan.identity.callers_own;
+  note(Promise::isolation,
+       callers_own
+           ? "Landlock and the caller's own uid, in the machine's own namespaces; modes and "
+             "times of files are changed by sbx, in the program's own directories"
+           : "Landlock and a uid of its own, in the machine's own namespaces");
   note(Promise::names,
        "whether a path exists, its size, times, owner and link target, and which processes exist, "
        "can be seen where permissions allow; contents, lists, arguments and environments can't");
@@ -519,8 +547,17 @@ void note_landlock(const host::Host& host, Plan& plan) {
   note(Promise::disk,
        "it is measured while the program runs, so that it can be over for a moment; files without "
        "a name are not counted");
+  if (callers_own && plan.budgets.processes > 0)
+    note(
+        Promise::processes,
+        "sbx counts before each new process and thread: what begins at the same moment can be over "
+        "it for a moment");
   note(Promise::own_end,
-       "if sbx and its keeper are killed by someone else at the same moment, processes may stay");
+       callers_own
+           ? "if sbx, its keeper and the keeper's second are killed by someone else at the same "
+             "moment, processes may stay"
+           : "if sbx and its keeper are killed by someone else at the same moment, processes may "
+             "stay");
   if (const auto calls = allowed_in_vain(plan.filter.syscalls); !calls.empty())
     note(Promise::allowed_calls, fmt::format("refused all the same: {}", fmt::join(calls, ", ")));
   if (host.landlock_abi < kLandlockScopes)
@@ -530,9 +567,11 @@ void note_landlock(const host::Host& host, Plan& plan) {
                             host.landlock_abi, kLandlockScopes),
          .instead = "signals are kept in by the uid alone"});
   note_memory(plan);
-  plan.weaker_isolation =
-      "weaker isolation (landlock, own uid): names of the machine's files and processes are "
-      "visible; sbx doctor lists the rest";
+  plan.weaker_isolation = fmt::format(
+      "weaker isolation (landlock, {} uid): names of the machine's files and processes are "
+      "visible; "
+      "sbx doctor lists the rest",
+      callers_own ? "same" : "own");
   plan.notes.push_back(plan.weaker_isolation);
 }
 

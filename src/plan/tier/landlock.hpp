@@ -2,8 +2,9 @@
 
 #include "plan/plan.hpp"
 
-/// Without namespaces, for root in a container that refuses them: the program has a uid of the
-/// machine to itself, and Landlock decides which of the machine's own files it reaches.
+/// Without namespaces, for containers that refuse them: Landlock decides which of the machine's own
+/// files the program reaches. Run by root, it has a uid of the machine to itself; else the
+/// caller's.
 namespace sbx::plan {
 
 /// Private directories that runs make are named "sbx-" and 16 hexadecimal digits.

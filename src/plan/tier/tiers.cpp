@@ -27,14 +27,21 @@ constexpr std::array<Tier, kTierCount> kTiers{{
      .namespaces = {},
      .lay_out = lay_out_rules,
      .note_weaker = note_landlock},
+    {.kind = TierKind::same_uid,
+     .name = "landlock",
+     .form = "same-uid",
+     .namespaces = {},
+     .lay_out = lay_out_rules,
+     .note_weaker = note_landlock},
 }};
 
 }  // namespace
 
-const Tier& choose_tier(policy::Isolation isolation, bool steps_down) {
-  const bool is_weakest = isolation == policy::Isolation::landlock ||
-                          (isolation == policy::Isolation::automatic && steps_down);
-  return tier_of(is_weakest ? TierKind::landlock : TierKind::namespaces);
+const Tier& choose_tier(policy::Isolation isolation, const host::Host& host) {
+  const bool steps_down = isolation == policy::Isolation::landlock ||
+                          (isolation == policy::Isolation::automatic && host.refuses_namespaces);
+  if (!steps_down) return tier_of(TierKind::namespaces);
+  return tier_of(host.changes_ids ? TierKind::landlock : TierKind::same_uid);
 }
 
 const Tier& tier_of(TierKind kind) {

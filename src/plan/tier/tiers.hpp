@@ -4,8 +4,9 @@
 
 namespace sbx::plan {
 
-/// The tier of a run. `steps_down`: this machine has refused the stronger ones (`auto`).
-[[nodiscard]] const Tier& choose_tier(policy::Isolation isolation, bool steps_down);
+/// The tier of a run. `auto` steps down only where this machine has refused namespaces; a uid of
+/// the program's own comes before the caller's.
+[[nodiscard]] const Tier& choose_tier(policy::Isolation isolation, const host::Host& host);
 
 [[nodiscard]] const Tier& tier_of(TierKind kind);
 
