@@ -49,20 +49,6 @@ int SessionAsker::tell(const Error& error) const {
   return exit_status::kCouldNot;
 }
 
-Error naming_session(Error error, const std::string& session) {
-  constexpr std::string_view kCommand = "sbx session ";
-  constexpr std::string_view kName = " NAME";
-  std::string& hint = error.hint;
-  for (auto at = hint.find(kCommand); at != hint.npos; at = hint.find(kCommand, at + 1)) {
-    const auto verb = at + kCommand.size();
-    const auto end = hint.find(' ', verb);
-    if (end == hint.npos || hint.compare(end, kName.size(), kName) != 0) continue;
-    if (hint.compare(verb, end - verb, "start") == 0) continue;  // of any name
-    hint.replace(end + 1, kName.size() - 1, printable(shell_word(session)));
-  }
-  return error;
-}
-
 bool is_gone(const Error& error) {
   return error.code == "no-such-session" || error.code == "session-gone";
 }

@@ -59,9 +59,6 @@ struct SessionAsker {
   int tell(const Error& error) const;
 };
 
-/// With the session that was typed where its help says "sbx session ls NAME".
-[[nodiscard]] Error naming_session(Error error, const std::string& session);
-
 /// The session has ended.
 [[nodiscard]] bool is_gone(const Error& error);
 

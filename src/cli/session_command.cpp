@@ -21,6 +21,7 @@
 #include "cli/session_life.hpp"
 #include "cli/session_start.hpp"
 #include "cli/usage.hpp"
+#include "run/session_hints.hpp"
 #include "session/session_directory.hpp"
 
 namespace sbx::cli {
@@ -111,7 +112,7 @@ int session_command(const Invocation& typed, const OwnProcess& process) {
   if (status) return *status;
   const Error error = typed.operands.empty()
                           ? status.error()
-                          : naming_session(status.error(), typed.operands.front());
+                          : run::naming_session(status.error(), typed.operands.front());
   if ((command->traits & SessionCommand::as_program) != 0)
     return complain(typed, error, exit_status::kCouldNot);
   return complain(typed, error);

@@ -33,6 +33,7 @@
 #include "record/cell.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
+#include "run/session_hints.hpp"
 #include "session/client.hpp"
 #include "session/drivers.hpp"
 #include "session/json.hpp"
@@ -131,8 +132,22 @@ Json last_words(const Invocation& typed, const Json& record) {
   return typed.cell.stream ? Json{{"event", "end"}, {"record", record}} : record;
 }
 
+/// With what can be typed here: the session's name, and the file as a whole program where cells
+/// have no interpreter for it.
+Error with_cure(Error error, const Invocation& typed) {
+  if (typed.operands.empty()) return error;
+  const bool is_file = typed.operands.size() > 1 && typed.operands[1] != "-";
+  if (error.code == "no-context-language" && is_file && !language(typed).empty())
+    error.hint = fmt::format(
+        "cells run in {}; as a whole program: sbx run {}{}", session::languages_of_cells(),
+        typed.request.language.empty() ? "" : "--lang " + shell_word(typed.request.language) + " ",
+        shell_word(typed.operands[1]));
+  return run::naming_session(std::move(error), typed.operands.front());
+}
+
 /// No cell ran, or nobody knows how it ended.
-int no_result(const Invocation& typed, const std::string& id, const Error& error) {
+int no_result(const Invocation& typed, const std::string& id, const Error& failure) {
+  const Error error = with_cure(failure, typed);
   write_stderr(record::error_text(error, paint(typed)));
   if (!typed.cell.stream && !typed.output.json) return exit_status_of(error);
   record::Cell cell;

@@ -20,6 +20,7 @@
 #include "record/words.hpp"
 #include "run/call.hpp"
 #include "run/launch.hpp"
+#include "run/session_hints.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
 
@@ -130,8 +131,9 @@ class Exec {
 
   /// Nothing ran, or nobody knows how it ended.
   int could_not(const Error& error) {
-    (void)tell(error);
-    return note_failure(error);
+    const Error named = run::naming_session(error, name_);
+    (void)tell(named);
+    return note_failure(named);
   }
 
   int note_failure(const Error& error) {

@@ -17,6 +17,7 @@
 #include "policy/load.hpp"
 #include "run/connect_note.hpp"
 #include "run/hints.hpp"
+#include "run/session_hints.hpp"
 #include "run/settings.hpp"
 #include "run/sought.hpp"
 #include "workspace/disk.hpp"
@@ -40,13 +41,14 @@ class Call {
   Answer run() {
     if (const Status planned = plan(); !planned) {
       if (answer_.errors.empty()) answer_.errors.push_back(planned.error());
-      return std::move(answer_);
+    } else {
+      if (auto outcome = attempt())
+        finish(std::move(*outcome));
+      else
+        answer_.errors.push_back(std::move(outcome).error());
+      remove_build();
     }
-    if (auto outcome = attempt())
-      finish(std::move(*outcome));
-    else
-      answer_.errors.push_back(std::move(outcome).error());
-    remove_build();
+    for (Error& each : answer_.errors) each = naming_session(std::move(each), ties_.session);
     return std::move(answer_);
   }
 

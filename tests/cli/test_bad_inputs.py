@@ -293,7 +293,7 @@ SESSIONS = (
     ("exec work --timeout 5 true", 125, "--timeout", "--timeout 5s", "session exec work --timeout 5s true"),
     ("exec work --timeout 0s true", 125, "limits.wall_time", "--timeout 1ms", "session exec work --timeout 1m true"),
     ("eval work --context '' -c 1", 125, "--context", "--context second", "session eval work --context second -c 1"),
-    ("exec work --cwd nosuch true", 125, "--cwd", "sbx session ls NAME lists", "session exec work --cwd /tmp true"),
+    ("exec work --cwd nosuch true", 125, "--cwd", "sbx session ls work lists", "session exec work --cwd /tmp true"),
     ("exec work --workdir nosuch true", 125, "--workdir", "--cwd DIR", "session exec work --cwd /tmp true"),
     ("exec work --nosuch true", 125, "--nosuch", "sbx session exec --help"),
     ("eval", 125, "the name of a session", "sbx session list"),

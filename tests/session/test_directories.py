@@ -56,7 +56,7 @@ class Calls(DirectoryTest):
         answer = self.sbx_session("exec", "--cwd", "nowhere", "work", "--", "true")
         self.assertEqual((answer.status, answer.out), (125, ""), answer)
         self.assertIn("there is no directory 'nowhere' in the session", answer.err)
-        self.assertIn("sbx session ls NAME", answer.err)
+        self.assertIn("sbx session ls work", answer.err)
 
     def test_a_directory_of_the_host_that_is_not_shown_is_not_found(self):
         secret = self.tmp / "secret"

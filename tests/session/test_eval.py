@@ -205,7 +205,7 @@ class Cells(EvalTest):
         self.assertEqual(answer.status, 125, answer)
         self.assertIn("no interpreter keeps its state between cells in ruby", answer.err)
         self.assertIn("it keeps state in python, javascript, r and bash", answer.err)
-        self.assertIn("sbx session exec", answer.err)
+        self.assertIn("sbx session exec work --lang ruby - runs", answer.err)
         self.refused("no-context-language", "--lang", "ruby", "-c", "x = 1")
 
     def test_as_many_contexts_as_the_policy_allows(self):
@@ -951,10 +951,12 @@ class Honest(EvalTest):
 
     def test_a_known_extension_is_no_python(self):
         self.start_session()
+        (self.work / "script.unknown").write_text("6 * 7\n")
         for name in ("script.rb", "script.ts", "script.pl"):
             (self.work / name).write_text("puts 1\n")
-            self.refused("no-context-language", name)
-        (self.work / "script.unknown").write_text("6 * 7\n")
+            refused = self.refused("no-context-language", name)
+            self.assertIn(f"as a whole program: sbx run {name}", refused.record["outcome"]["hint"])
+        self.assertIn("sbx run --lang ts script.unknown", self.refused("no-context-language", "--lang", "ts", "script.unknown").err)
         self.assertEqual(self.sbx_session("eval", "work", "script.unknown").out, "42\n")
 
     def test_what_is_typed_wrong_is_no_status_of_a_cell(self):

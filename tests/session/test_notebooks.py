@@ -471,6 +471,7 @@ class Malformed(NotebookTest):
         self.assertIn("book.ipynb: failed", why.out)
         self.assertIn("ZeroDivisionError", why.out)
 
+        self.refused("const n = 1", "as a whole program: sbx run cells.ts", name="cells.ts")
     def test_what_is_no_file_is_refused(self):
         os.mkfifo(self.work / "pipe.ipynb")
         for name in ("pipe.ipynb", "missing.ipynb", "/dev/zero"):

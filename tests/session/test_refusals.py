@@ -159,7 +159,7 @@ class Calls(RefusalTest):
             self.assertIn("help: ", told)
             self.assertNotRegex(told, r"(?<!start )--read", words)
             self.assertNotIn("sbx run", told)
-        self.assertIn("sbx session put NAME FILE", absent.err)
+        self.assertIn("sbx session put work FILE", absent.err)
         self.assertIn("-- sh -c 'echo hi | wc -c'", self.sbx_session("exec", "work", "--", "echo hi | wc -c").err)
         self.assertEqual(self.exec_ok("--", "sh", "-c", "echo hi | wc -c").out, "3\n")
         self.assertIn("--env NAME=VALUE", self.sbx_session("exec", "work", "--env", "HOME", "--", "true").err)

@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "cli/notebook/percent_cells.hpp"
 #include "cli/usage.hpp"
+#include "plan/program/languages.hpp"
 #include "session/drivers.hpp"
 
 namespace sbx::cli {
@@ -59,6 +60,16 @@ Result<UniqueFd> open_source(const std::string& path) {
 Result<Notebook> read_notebook(const std::string& path) {
   const UniqueFd file = SBX_TRY(open_source(path));
   const session::Driver* const driver = session::driver_of_script(path);
+  const std::string extension = path.substr(path.rfind('.') + 1);  // all where there is no point
+  const plan::Language* const other = plan::language_of_extension(extension);
+  if (driver == nullptr && other != nullptr && extension.size() < path.size())
+    return usage(
+        "bad-notebook",
+        fmt::format("\"{}\" is {}, and no interpreter keeps its state between cells in that "
+                    "language",
+                    printable(path), other->name),
+        fmt::format("cells run in {}; as a whole program: sbx run {}",
+                    session::languages_of_cells(), shell_word(path)));
   if (driver == nullptr && !path.ends_with(".ipynb"))
     return usage("bad-notebook",
                  fmt::format("\"{}\" is neither .ipynb nor .py, .js, .R or .sh", printable(path)),

@@ -22,6 +22,7 @@
 #include "cli/usage.hpp"
 #include "record/words.hpp"
 
+#include "run/session_hints.hpp"
 namespace sbx::cli {
 namespace {
 
@@ -100,8 +101,9 @@ class Repl {
 
  private:
   [[nodiscard]] int could_not(const Error& error) const {
-    write_stderr(record::error_text(error, paint_for(typed_.output.color, STDERR_FILENO)));
-    return exit_status_of(error);
+    const Error named = run::naming_session(error, typed_.operands.front());
+    write_stderr(record::error_text(named, paint_for(typed_.output.color, STDERR_FILENO)));
+    return exit_status_of(named);
   }
 
   Result<int> loop() {
