@@ -86,6 +86,15 @@ class Prompt(ReplTest):
         self.assertIn("In [1]: ", person.raw.decode(errors="replace").rpartition("lost")[2])
         person.leave()
 
+    def test_the_first_line_says_what_it_is_and_how_to_leave(self):
+        self.start_session(*PLAIN)
+        person = self.person()
+        self.assertRegex(person.text, r'^sbx: python in the session "work"; Ctrl-D leaves, and the session lives on\n')
+        person.leave()
+        self.assertNotIn("Ctrl-D", self.person("-q").text)
+        self.assertIn('"work", context "second"; Ctrl-D', self.person("--context", "second").text)
+        self.assertNotIn("Ctrl-D", self.repl("1\n").err)
+
     def test_cells_follow_each_other_in_python(self):
         self.start_session(*PLAIN)
         person = self.person()

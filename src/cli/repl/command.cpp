@@ -1,5 +1,6 @@
 #include "cli/repl/command.hpp"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -21,8 +22,8 @@
 #include "cli/session_eval.hpp"
 #include "cli/usage.hpp"
 #include "record/words.hpp"
-
 #include "run/session_hints.hpp"
+
 namespace sbx::cli {
 namespace {
 
@@ -153,6 +154,7 @@ class Repl {
       return questions_->completion(cell_.empty() ? before : cell_ + "\n" + before);
     });
     if (!editor_) return;
+    greet();
     auto history = History::open(host_, questions_->language());
     if (!history) {
       say("there is no history: " + history.error().text());
@@ -160,6 +162,16 @@ class Repl {
     }
     history_.emplace(std::move(*history));
     for (const std::string& each : history_->cells()) editor_->remember(each);
+  }
+
+  /// One line for a person: what this is, and how to leave it.
+  void greet() const {
+    if (::isatty(STDERR_FILENO) != 1) return;
+    const std::string& language = questions_->language();
+    const std::string context = printable(questions_->context());
+    say(fmt::format("{} in the session \"{}\"{}; Ctrl-D leaves, and the session lives on", language,
+                    printable(typed_.operands.front()),
+                    context == language ? "" : ", context \"" + context + "\""));
   }
 
   void say(const std::string& words) const {
