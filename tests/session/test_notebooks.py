@@ -325,15 +325,24 @@ class Failures(NotebookTest):
 
     def test_bad_parameters_are_refused(self):
         for typed, word in (("n", "needs NAME=VALUE"), ("=1", '"" is not the name of a variable'), ("a b=1", '"a b" is not the name'), ("1a=1", '"1a" is not the name'),
-                            (os.fsdecode(b"a=\xff"), "UTF-8"), ("a.b=1", '"a.b" is not the name of a variable in python')):
+                            (os.fsdecode(b"a=\xff"), "UTF-8"), ("a.b=1", '"a.b" is not the name of a variable in python'),
+                            ("a-b=1", '"a-b" is not the name'), ("class=1", 'python keeps the name "class" for itself')):
             self.refused(notebook("1"), word, "--parameter", typed)
+        for name, typed, word in (("a.js", "let=1", 'javascript keeps the name "let"'), ("a.js", "undefined=1", 'keeps the name "undefined"'),
+                                  ("a.R", "TRUE=1", 'r keeps the name "TRUE"'), ("a.R", "..1=1", 'r keeps the name "..1"'),
+                                  ("a.R", "_a=1", '"_a" is not the name of a variable in r'), ("a.R", ".2a=1", '".2a" is not the name of a variable in r'),
+                                  ("a.sh", "UID=1", 'bash keeps the name "UID"')):
+            self.refused("1", word, "--parameter", typed, name=name)
         self.refused("echo", "no NUL character", "--parameter", 'a="\\u0000"', name="a.sh")
         self.assertIn("--parameter without --cells", self.run_sbx("run", "--parameter", "a=1", "--", "true").err)
-        # Without a cell for them they come first, and that is said; a name that Python refuses fails where it stands.
+        # Without a cell for them they come first, and that is said.
         first = self.cells(notebook("a"), "--parameter", "a=text")
         self.assertEqual((first.status, first.out), (0, "'text'\n"), first)
         self.assertIn('no cell is tagged "parameters"', first.err)
-        self.assertIn("cell 1 (In [1]), line 2: SyntaxError", self.cells(notebook("a"), "--parameter", "class=1").err)
+        # What is near to such a word, or a word of another language, is a name.
+        for typed in ("class_=1", "match=1", "function=1"):
+            self.assertEqual(self.cells(notebook(typed.partition("=")[0]), "--parameter", typed).out, "1\n")
+        self.assertEqual(self.cells("echo $if", "--parameter", "if=1", name="a.sh").out, "1\n")
         # A name that the cell tagged so does not have is probably mistyped; one that it has is not told.
         answer = self.cells('# %% tags=["parameters"]\nrows = 1\n# %%\nprint(rows)\n', "--parameter", "row=5", "--parameter", "rows=6", name="a.py")
         self.assertEqual((answer.status, answer.out), (0, "6\n"), answer)
@@ -462,6 +471,7 @@ class Malformed(NotebookTest):
     def test_another_language_is_refused(self):
         self.refused(notebook("1", metadata={"kernelspec": {"name": "ir", "language": "R"}}), "--lang r", "--lang", "python")
         self.refused(notebook("1", metadata={"kernelspec": {"name": "julia-1.9", "language": "julia"}}), "is a notebook of julia, and no interpreter keeps its state")
+        self.refused("const n = 1", "as a whole program: sbx run cells.ts", name="cells.ts")
         self.refused(notebook("1", metadata={"kernelspec": {"name": "tslab", "language": "typescript"}}), "cells run in python, javascript, r and bash")
 
     def test_why_explains_a_notebook(self):
@@ -471,7 +481,6 @@ class Malformed(NotebookTest):
         self.assertIn("book.ipynb: failed", why.out)
         self.assertIn("ZeroDivisionError", why.out)
 
-        self.refused("const n = 1", "as a whole program: sbx run cells.ts", name="cells.ts")
     def test_what_is_no_file_is_refused(self):
         os.mkfifo(self.work / "pipe.ipynb")
         for name in ("pipe.ipynb", "missing.ipynb", "/dev/zero"):

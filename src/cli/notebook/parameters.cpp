@@ -7,6 +7,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "base/letters.hpp"
 #include "base/text.hpp"
 #include "cli/usage.hpp"
 
@@ -31,6 +32,42 @@ constexpr Syntax kSyntaxes[] = {
 };
 
 constexpr std::array<std::string_view, 3> kKeywords = {"var ", "let ", "const "};
+
+/// Names that a language keeps for itself: an assignment to one is an error of its syntax, or has
+/// no effect. bash has such variables, and no such words.
+struct ReservedNames {
+  std::string_view language;
+  std::string_view words;  ///< each between two blanks
+};
+constexpr ReservedNames kReservedNames[] = {
+    {"python",
+     " False None True __debug__ and as assert async await break class continue def del elif else "
+     "except finally for from global if import in is lambda nonlocal not or pass raise return try "
+     "while with yield "},
+    {"javascript",
+     " Infinity NaN await break case catch class const continue debugger default delete do else "
+     "enum export extends false finally for function if import in instanceof let new null return "
+     "super switch this throw true try typeof undefined var void while with yield "},
+    {"r",
+     " FALSE Inf NA NA_character_ NA_complex_ NA_integer_ NA_real_ NULL NaN TRUE ... break else "
+     "for function if in next repeat while "},
+    {"bash", " BASHOPTS BASH_VERSINFO EUID PPID SHELLOPTS UID "},
+};
+
+bool is_reserved(std::string_view language, const std::string& name) {
+  const auto* const own = std::ranges::find(kReservedNames, language, &ReservedNames::language);
+  if (own == std::end(kReservedNames)) return false;
+  const bool is_argument = name.size() > 2 && name.starts_with("..") &&
+                           name.find_first_not_of("0123456789", 2) == std::string::npos;
+  return own->words.contains(" " + name + " ") || (language == "r" && is_argument);
+}
+
+/// Of the letters that --parameter takes, R has another order, and the others have no point.
+bool has_form_of_name(std::string_view language, const std::string& name) {
+  if (language != "r") return !name.contains('.');
+  const bool is_number = name.size() > 1 && name[0] == '.' && is_digit(name[1]);
+  return name.front() != '_' && !is_number;
+}
 
 /// JSON's form of a string, which Python, JavaScript and R read too.
 std::string json_text(const std::string& text) {
@@ -140,9 +177,13 @@ std::string_view keyword_of(std::string_view defaults, const std::string& name) 
 
 Result<std::string> line_for(const std::string& language, const std::string& name,
                              const std::string& value, std::string_view defaults) {
-  if (language != "r" && name.contains('.'))
+  if (!has_form_of_name(language, name))
     return bad_parameter(
         fmt::format("--parameter: \"{}\" is not the name of a variable in {}", name, language));
+  if (is_reserved(language, name))
+    return usage("bad-value",
+                 fmt::format("--parameter: {} keeps the name \"{}\" for itself", language, name),
+                 "give the variable another name, in the notebook too");
   const auto* const syntax = std::ranges::find(kSyntaxes, language, &Syntax::language);
   const bool is_text = syntax == std::end(kSyntaxes);
   ValueWriter writer(is_text ? kSyntaxes[0] : *syntax);
