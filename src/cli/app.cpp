@@ -71,10 +71,28 @@ std::string lookup_name(const OptionRow& row) {
       names.substr(names.find(',') == std::string_view::npos ? 0 : names.find(',') + 1));
 }
 
+/// Errors: two different values.
+Status check_repeated(const OptionRow& row, const std::vector<std::string>& values) {
+  constexpr std::size_t kShown = 100;
+  const auto shown = [](const std::string& value) { return shortened(printable(value), kShown); };
+  if (row.repeat != Repeat::one_value) return {};
+  const auto other = std::ranges::find_if(
+      values, [&values](const std::string& value) { return value != values.front(); });
+  if (other == values.end()) return {};
+  const std::string_view names = row.names;
+  return usage("usage",
+               fmt::format("{} is given twice: \"{}\" and \"{}\"", names, shown(values.front()),
+                           shown(*other)),
+               names == "-c" ? "-c takes the whole program: join the two with a line break between "
+                               "them, or give each a command of its own"
+                             : "each needs a command of its own");
+}
+
 Status take_result(const CLI::App& app, const OptionRow& row, Invocation& typed) {
   const CLI::Option* option = app.get_option_no_throw(lookup_name(row));
   if (option == nullptr || option->count() == 0) return {};
   const std::vector<std::string>& values = option->results();
+  SBX_TRY(check_repeated(row, values));
   // For a scalar given twice the last value counts, so that a wrapper's options can be overridden.
   const std::size_t first = row.repeat == Repeat::last_wins ? values.size() - 1 : 0;
   for (std::size_t i = first; i < values.size(); ++i) {

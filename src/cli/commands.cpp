@@ -416,7 +416,8 @@ std::span<const OptionRow> eval_options() {
         "Which interpreter: each keeps a state of its own. Without it the one that is named as the "
         "language.",
         take_context},
-       {"-c", "CODE", kOptions, kOnce, "The cell itself, instead of a file.", of_run("-c").take},
+       {"-c", "CODE", kOptions, Repeat::one_value, "The cell itself, instead of a file.",
+        of_run("-c").take},
        shared(
            "--cwd",
            "Begin in DIR, a directory inside, for this cell alone: afterwards the interpreter is "

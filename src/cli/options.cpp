@@ -19,7 +19,7 @@ constexpr OptionRow kRunOptions[] = {
     {"--lang", "NAME", kProgram, kOnce,
      "The language of the program: decides its interpreter before #! and the file's extension do.",
      take_lang},
-    {"-c", "CODE", kProgram, kOnce,
+    {"-c", "CODE", kProgram, Repeat::one_value,
      "Run CODE, a program in the language of --lang. What follows are its arguments.", take_code},
     {"--session", "NAME", kProgram, kOnce,
      "Run it as a call of this session, which is started first with this policy if it isn't there. "
@@ -30,7 +30,7 @@ constexpr OptionRow kRunOptions[] = {
      "session's "
      "directory on. It is looked up in the sandbox, with the rights of the program.",
      take_cwd},
-    {"--cells", "FILE", kProgram, kOnce,
+    {"--cells", "FILE", kProgram, Repeat::one_value,
      "Run the code cells of a notebook, or of a script that is divided by lines # %% (.js: // %%), "
      "one after "
      "the "

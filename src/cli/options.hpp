@@ -10,7 +10,9 @@
 /// that tree, and completions walk the rows.
 namespace sbx::cli {
 
-enum class Repeat : std::uint8_t { last_wins, each_counts };
+/// one_value: two different ones are an error. It is for what is to be run: who names two programs
+/// wants both.
+enum class Repeat : std::uint8_t { last_wins, each_counts, one_value };
 inline constexpr auto kOnce = Repeat::last_wins;
 
 struct OptionRow {

@@ -170,6 +170,8 @@ RUNS = (
     (("--lang", "klingon", "-c", "1"), "klingon", ("--lang", "python", "-c", "1")),
     (("--lang", "pyhton", "-c", "1"), "python", ("--lang", "python", "-c", "1")),
     (("-c", "1"), "--lang", ("--lang", "python", "-c", "1")),
+    (("--lang", "python", "-c", "1", "-c", "2"), '-c is given twice: "1" and "2"', ("--lang", "python", "-c", "1", "-c", "1"), "join the two"),
+    (("--cells", "a.ipynb", "--cells", "b.ipynb"), '--cells is given twice: "a.ipynb" and "b.ipynb"', ("true",), "a command of its own"),
     (("--lang", "python", "ls"), "ls", ("ls",), "without --lang"),
     (("--net", "none", "--allow-host", "a.example:443", "true"), "--net", ("--allow-host", "a.example:443", "true"), "leave out one"),
     (("--net", "bridge", "true"), "--net", ("--net", "none", "true")),

@@ -965,6 +965,13 @@ class Honest(EvalTest):
             answer = self.sbx_session("eval", "work", *words)
             self.assertEqual(answer.status, 125, answer)
 
+    def test_two_cells_in_one_command_are_refused(self):
+        self.start_session()
+        refused = self.refused("usage", "-c", "a = 1", "-c", "b = 2")
+        self.assertIn('-c is given twice: "a = 1" and "b = 2"', refused.err)
+        self.assertEqual(self.sbx_session("exec", "work", "--lang", "python", "-c", "print(1)", "-c", "print(2)").status, 125)
+        self.assertEqual(self.sbx_session("eval", "work", "-c", "6 * 7", "-c", "6 * 7").out, "42\n")
+
     def test_what_keeps_a_cell_from_running_has_a_record_with_an_id(self):
         self.start_session()
         for words in (("work", "nofile.py"), ("work", "a", "b"), ("work", "--timeout", "5", "-c", "1"), ("work", "--bogus", "-c", "1"), ("work", "-c"),
