@@ -188,7 +188,7 @@ class Streams(FilesTest):
         _, err = process.communicate()
         os.close(directory)
         self.assertEqual(process.returncode, 125, err)
-        self.assertIn(b"error[cannot-read]: cannot read standard input: Is a directory\n  help: it is a directory: sbx session put NAME DIR", err)
+        self.assertIn(b"error[cannot-read]: cannot read standard input: Is a directory\n  help: it is a directory: sbx session put work DIR", err)
         self.assertEqual(self.sbx_session("stat", "work", "file").status, 125)
 
 
