@@ -492,7 +492,7 @@ SESSIONS = (
     ("start x --venv d", 125, "virtual environment", "python3 -m venv DIR", "session start x"),
     ("start x --net bridge", 2, "bridge", "none, host", "session start x --net none"),
     ("exec work ''", 126, "cannot run './'", "chmod +x FILE", "session exec work true"),
-    ("exec work ./nosuch", 127, "./nosuch", "sbx session put NAME FILE", "session put work good.txt"),
+    ("exec work ./nosuch", 127, "./nosuch", "sbx session put work FILE", "session put work good.txt"),
     ("exec work --memory 1G true", 125, "--memory", "sbx session exec --help"),
     ("exec work --env 1A=x true", 125, "1A", "MODE=test", "session exec work --env MODE=test true"),
     ("exec work --env-file nosuch true", 125, "nosuch", "NAME=VALUE", "session exec work --env A=1 true"),

@@ -62,7 +62,8 @@ bool is_reserved(std::string_view language, const std::string& name) {
   return own->words.contains(" " + name + " ") || (language == "r" && is_argument);
 }
 
-/// Of the letters that --parameter takes, R has another order, and the others have no point.
+/// --parameter takes the letters of all languages: R has another order of them, and the others
+/// have no point.
 bool has_form_of_name(std::string_view language, const std::string& name) {
   if (language != "r") return !name.contains('.');
   const bool is_number = name.size() > 1 && name[0] == '.' && is_digit(name[1]);
