@@ -298,14 +298,18 @@ class ContextWorker {
 
   void begin_to_wait() {
     if (driver_->tells_changes) channel_->send_text(R"({"op":"wait"})");
-    if (spare_ == Spare::claimed) look_for_changes();
+    if (spare_ != Spare::claimed) return;
+    loop_->cancel(deadline_);
+    look_for_changes();
   }
 
   void claim() {
     loop_->forget(state_.link.get());  // cells wait there
     if (!receive_claim(state_)) return supervisor_->end(Cancelled{SIGTERM});
     spare_ = Spare::claimed;
-    if (ready_) look_for_changes();
+    if (ready_) return look_for_changes();
+    // A start that takes long may hang, in a file that another start would not find any more.
+    deadline_ = loop_->after(kInspectsWithin, [this] { replace(); });
   }
 
   void look_for_changes() {

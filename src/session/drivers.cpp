@@ -36,6 +36,7 @@ const std::vector<Driver>& drivers() {
        .text = k_javascript_driver,
        .inspects = true,
        .waits = true,
+       .tells_changes = true,
        .arguments = {"-e"}},
       {.language = "r",
        .extensions = {".R", ".r"},

@@ -123,8 +123,12 @@ void Session::request_kill(Call& call, Budget budget) {
 }
 
 void Session::spent(Budget budget) {
+  // What was started ahead goes before anything that somebody uses; the next look tells whether
+  // that was enough.
+  const bool had_spares = spares_.has_any();
   spares_.end_all();
   if (budget == Budget::memory) {
+    if (had_spares) return;
     Call* const most = attribution_.most_memory(sys::now_microseconds());
     if (most != nullptr) request_kill(*most, budget);
     return;

@@ -75,16 +75,17 @@ bool Session::rests() {
          std::ranges::none_of(calls_.all(), is_waited_for);
 }
 
-/// Half of what programs may use is theirs whatever was started ahead.
+/// Three quarters of what programs may use are theirs whatever was started ahead: a cell may take
+/// them at once.
 bool Session::has_room_for_spares() const {
   if (held_->policy().session.cpu_time.value.count() > 0) return false;
   const run::HeldSandbox::Use use = held_->use();
   const Budgets& budgets = held_->plan().budgets;
-  const auto half_is_free = [](std::uint64_t used, std::uint64_t limit) {
-    return limit == 0 || used <= limit / 2;
+  const auto is_free = [](std::uint64_t used, std::uint64_t limit) {
+    return limit == 0 || used <= limit / 4;
   };
-  return half_is_free(use.memory_bytes, budgets.memory.count) &&
-         half_is_free(use.processes, budgets.processes);
+  return is_free(use.memory_bytes, budgets.memory.count) &&
+         is_free(use.processes, budgets.processes);
 }
 
 void Session::note_use_of(const Call& context) {

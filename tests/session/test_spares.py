@@ -12,11 +12,11 @@ PYTHON = ("import sys, site, os; place = site.getusersitepackages(); os.makedirs
 
 
 class SpareTest(SessionTest):
-    def begin(self, *options, language="python", program="python3"):
+    def begin(self, *options, language="python", program="python3", **rest):
         """A session with one context that was used, and its spare."""
         if shutil.which(program, path="/usr/local/bin:/usr/bin:/bin") is None:
             self.skipTest(f"{program} is not installed")
-        self.pid = self.start_session(*options)["pid"]
+        self.pid = self.start_session(*options, **rest)["pid"]
         self.cell("1", "--context", "first", "--lang", language)
         self.program = {"python": "python", "javascript": "node", "r": "R"}[language]
         wait_until(lambda: len(self.interpreters()) == 2, "a spare was started")
@@ -137,6 +137,18 @@ class AsOneStartedNow(SpareTest):
         self.cell(PYTHON.format(name="usercustomize.py", text="import sys; sys.customized = True"), "--context", "first")
         self.cell(PYTHON.format(name="own.py", text="value = 7"), "--context", "first")
         self.assertEqual(self.value("import sys, own; own.value, getattr(sys, 'customized', False)", "--context", "second"), "(7, True)")
+
+    def test_a_working_directory_that_was_replaced(self):
+        for language, program, code in (("python", "python3", "import os; os.listdir()"), ("javascript", "node", "require('fs').readdirSync('.')"), ("r", "Rscript", "list.files()")):
+            with self.subTest(language=language):
+                place = self.work / "sub"
+                place.mkdir()
+                self.begin("--workspace", f"{self.work}:read-write", language=language, program=program, cwd=place)
+                self.sbx_session("exec", "work", "--cwd", "/tmp", "--", "sh", "-c", f"rmdir '{place}' && mkdir '{place}' && echo 1 > '{place}/seen'")
+                self.assertTrue((place / "seen").exists())
+                self.assertIn("seen", self.value(code, "--context", "second", "--lang", language))
+                self.stop_session()
+                shutil.rmtree(place)
 
     def test_a_module_that_goes_away(self):
         self.start_session()

@@ -635,12 +635,32 @@
     if (cell === null && waiting.length > 0) soon(take);
   };
 
+  const about = (name) => {
+    try {
+      const { dev, ino } = fs.statSync(name, { bigint: true });
+      return `${dev} ${ino}`;
+    } catch {
+      return undefined;
+    }
+  };
+  const beganIn = (() => {
+    try {
+      return process.cwd();
+    } catch {
+      return '';
+    }
+  })();
+
+  // Whether a start would find the same: NODE_OPTIONS may name files, and the working directory may be another one by now.
+  const isUnchanged = () => !process.env.NODE_OPTIONS && about(beganIn) !== undefined && about(beganIn) === about('.');
+
   const take = () => {
     if (cell !== null || waiting.length === 0) return;
     const request = waiting.shift();
     if (request.op === 'cell') run(request);
     else if (request.op === 'inspect') inspectCode(request);
     else if (request.op === 'ping') send({ event: 'pong' });
+    else if (request.op === 'unchanged') send({ event: 'unchanged', unchanged: isUnchanged() });
     next();
   };
 

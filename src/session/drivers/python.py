@@ -2391,11 +2391,16 @@ def found_now():
         try:
             about, names = os.stat(place), os.listdir(place)
         except OSError:  # not there, or an archive
+            note_file(found, place)
             continue
         found[place] = (about.st_dev, about.st_ino, 0)
         for name in names:
             if name.endswith(".pth") or name.partition(".")[0] in starts:
                 note_file(found, os.path.join(place, name))
+            if name in ("sitecustomize", "usercustomize"):  # packages: any file of them may have changed
+                found[place + "/" + name] = (0, 0, STARTED)
+            elif name.endswith(".pth"):
+                note_directories(found, place, name)
     for path in (sys.executable, os.path.join(sys.prefix, "pyvenv.cfg"), os.path.join(os.path.dirname(sys.executable), "pyvenv.cfg")):
         note_file(found, path)
     return found
@@ -2409,10 +2414,37 @@ def note_file(found, path):
         pass
 
 
+def note_directories(found, place, name):
+    """Those that a .pth file names: a start takes the ones that are there."""
+    try:
+        with open(os.path.join(place, name), errors="replace") as file:
+            for line in file:
+                directory = os.path.join(place, line.strip())
+                if not line.startswith(("#", "import ", "import\t")):
+                    found[directory + "/"] = (os.path.isdir(directory), 0, 0)
+    except OSError:
+        pass
+
+
+def is_where(directory):
+    """Whether the working directory is still what a start would begin in."""
+    try:
+        return os.path.samefile(directory, ".")
+    except OSError:
+        return False
+
+
+def are_there(modules):
+    """One that went away before the places were noted is in no note."""
+    files = [getattr(module, "__file__", None) for module in modules]
+    return all(os.path.exists(file) for file in files if file)
+
+
 def is_unchanged(found):
     """Neither since they were noted nor while the interpreter started. The shell reads files of its own when it is loaded."""
     loaded_shell = os.environ.get("SBX_CELL_SHELL") == IPYTHON
-    return not loaded_shell and found == found_now() and max(changed for _, _, changed in found.values()) < STARTED
+    return (not loaded_shell and is_where(BEGAN_IN) and are_there(list(sys.modules.values())) and found == found_now()
+            and max(changed for _, _, changed in found.values()) < STARTED)
 
 
 def serve():
@@ -2458,6 +2490,10 @@ def start():
 OWN = globals()
 MAIN_THREAD = _thread.get_ident()
 STARTED = time.time() - 1
+try:
+    BEGAN_IN = os.getcwd()
+except OSError:
+    BEGAN_IN = ""  # is_where() then says no
 shell_directory = None
 run_in_shell = None
 text_form = text_of  # the text of a value

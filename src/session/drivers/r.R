@@ -446,11 +446,11 @@ local({
     invisible(NULL)
   })
 
-  # The places of libraries, which a start keeps where they are directories.
+  # The places of libraries, which a start keeps where they are directories, and the working directory: NULL once it is gone.
   found_by_start <- NULL
   found_now <- function() {
     named <- unlist(strsplit(Sys.getenv(c("R_LIBS", "R_LIBS_SITE", "R_LIBS_USER")), ":", fixed = TRUE))
-    list(.libPaths(), named, dir.exists(path.expand(named)))
+    list(.libPaths(), named, dir.exists(path.expand(named)), getwd())
   }
 
   # A signal that came between cells, or just as one begins: the sender repeats it until the cell is done.
@@ -469,7 +469,7 @@ local({
     }
     if (identical(request$op, "unchanged")) {
       tempdir(check = TRUE)
-      send(sprintf("{\"event\":\"unchanged\",\"unchanged\":%s}", if (identical(found_by_start, found_now())) "true" else "false"))
+      send(sprintf("{\"event\":\"unchanged\",\"unchanged\":%s}", if (!is.null(getwd()) && identical(found_by_start, found_now())) "true" else "false"))
     }
     if (identical(request$op, "inspect")) inspect(request)
     if (!identical(request$op, "cell")) next
