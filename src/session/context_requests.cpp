@@ -146,8 +146,9 @@ void ContextRequests::on_end(std::uint64_t call, const std::string& why) {
   const bool closes = found->closes;
   found->end(lossy_utf8(why));
   // Its next one may not begin: a program took the directory away. Under a name that is forgotten a
-  // cell would run in another language and directory.
-  const bool stays = found->is_opened && found->has_lived && !closes;
+  // cell would run in another language and directory, and so would what came too late for one that
+  // never lived: that asks the next one, which says why it can't begin.
+  const bool stays = found->is_opened && !closes && (found->has_lived || !pending_cells.empty());
   if (stays && was_told_to)
     restart_opened(*found);
   else if (!stays && found->life != Life::lost)

@@ -17,6 +17,7 @@ struct FakeInterpreters : Interpreters {
   Result<Started> start(const Context& context) override {
     if (is_spent) return fail(Error{.kind = ErrorKind::policy, .code = "session-cpu-spent"});
     found_lost.push_back(context.life == Life::lost);
+    directories.push_back(context.directory);
     return Started{.call = ++last, .since = 1};
   }
   Passed pass_on(std::uint64_t call, const protocol::Request& /*request*/,
@@ -32,7 +33,8 @@ struct FakeInterpreters : Interpreters {
   bool is_spent = false;
   Passed passes = Passed::taken;
   std::uint64_t last = 0;
-  std::vector<bool> found_lost;  ///< what each one was started with
+  std::vector<bool> found_lost;          ///< what each one was started with
+  std::vector<std::string> directories;  ///< the same
   std::map<std::uint64_t, std::vector<UniqueFd>> clients;
   std::vector<std::pair<std::uint64_t, Note::What>> told;
   std::vector<PendingRequest> again;
@@ -125,6 +127,20 @@ TEST_F(ContextsTest, OneThatCannotBePassedOnWaitsForTheNextToo) {
   EXPECT_FALSE(second.has_answer());
   contexts.on_end(1, "");
   EXPECT_EQ(interpreters.again.size(), 1U);
+}
+
+TEST_F(ContextsTest, AnOpenedOneWhoseRequestCameTooLateIsAskedAgainAsItWasOpened) {
+  TestClient client;
+  interpreters.passes = Interpreters::Passed::ended;
+  contexts.answer(protocol::OpenContextRequest{.directory = "no-directory"}, client.asker());
+  contexts.on_end(1, "");
+  ASSERT_EQ(interpreters.again.size(), 1U);
+  interpreters.passes = Interpreters::Passed::taken;
+  auto [request, asker] = std::move(interpreters.again.front());
+  contexts.answer(std::get<protocol::InspectRequest>(std::move(request)), std::move(asker));
+  EXPECT_EQ(interpreters.directories, (std::vector<std::string>{"no-directory", "no-directory"}));
+  contexts.on_end(2, "");
+  EXPECT_EQ(states(), "");
 }
 
 TEST_F(ContextsTest, NoMoreLiveThanThePolicyAllows) {
