@@ -72,6 +72,8 @@ attempt("setxattr", lambda: os.setxattr(path, "user.x", b"x"))
 attempt("setxattr of a descriptor", lambda: os.setxattr(file, "user.x", b"x"))
 attempt("flags", lambda: fcntl.ioctl(file, 0x40086602, array.array("l", [0x80])))
 attempt("a second name", lambda: os.link(path, "named"))
+attempt("a lease", lambda: fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK))
+attempt("a watched directory", lambda: fcntl.fcntl(os.open("/host", os.O_RDONLY), fcntl.F_NOTIFY, fcntl.DN_MODIFY))
 attempt("chmod of its own with a set-ID bit", lambda: os.chmod("d", 0o4755))
 # A name that another thread makes lead there and back.
 open("own", "w").close()

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/audit.h>
 #include <sys/prctl.h>
@@ -305,6 +306,17 @@ TEST(CompileFilter, OutsideOfNamespacesRequestsThatChangeFilesAreRefused) {
       EXPECT_EQ(ask(filter, "ioctl", {3, request}), quiet_answer(ENOTTY)) << request;
     EXPECT_EQ(ask(filter, "ioctl", {0, 0x5412}), kNotify);  // TIOCSTI
   }
+}
+
+TEST(CompileFilter, OutsideOfNamespacesLeasesAndWatchedDirectoriesAreRefused) {
+  FilterContext context = kPlain;
+  EXPECT_EQ(ask(compiled(syscalls(), context), "fcntl", {3, F_SETLEASE}), kAllow);
+  context.outside_namespaces = true;
+  const auto filter = compiled(syscalls(), context);
+  for (const std::uint64_t form : Words{F_SETLEASE, F_NOTIFY})
+    EXPECT_EQ(ask(filter, "fcntl", {3, form}), quiet_answer(EINVAL)) << form;
+  for (const std::uint64_t form : Words{F_GETFL, F_SETLK, F_DUPFD_CLOEXEC, F_ADD_SEALS})
+    EXPECT_EQ(ask(filter, "fcntl", {3, form}), kAllow) << form;
 }
 
 TEST(FilterServed, CallsThatTheSupervisorAnswersAreNeverAllowedWithoutIt) {

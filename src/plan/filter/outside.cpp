@@ -1,5 +1,6 @@
 #include "plan/filter/outside.hpp"
 
+#include <fcntl.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <sys/resource.h>
@@ -82,6 +83,11 @@ std::vector<Condition> names_itself(const Call& call) {
   std::vector<Condition> all{word_equals(found->process, 0)};
   if (found->which) all.push_back(word_equals(0, *found->which));
   return all;
+}
+
+std::vector<Condition> refused_forms(const Call& call) {
+  if (std::string_view(call.name) != "fcntl") return {};
+  return {word_equals(1, F_SETLEASE), word_equals(1, F_NOTIFY)};
 }
 
 std::vector<Condition> harmless_requests() {

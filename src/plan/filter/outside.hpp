@@ -22,6 +22,10 @@ namespace sbx::plan {
 /// check_same_owner, check_prlimit_permission).
 [[nodiscard]] std::vector<Condition> names_itself(const Call& call);
 
+/// What must not hold: a lease keeps whoever opens the file waiting, and a directory that is
+/// watched tells what others do there.
+[[nodiscard]] std::vector<Condition> refused_forms(const Call& call);
+
 /// Requests of ioctl(2) that change nothing of a file which its owner could not change through any
 /// descriptor: those of terminals, sockets and copies. Others set attributes of inodes, make
 /// snapshots or seal files, through descriptors that may only read.

@@ -383,12 +383,17 @@ std::vector<Condition> Ruling::own_process(const Call& call) const {
   return context_.outside_namespaces ? names_itself(call) : std::vector<Condition>();
 }
 
+std::vector<Condition> Ruling::refused_there(const Call& call) const {
+  return context_.outside_namespaces ? refused_forms(call) : std::vector<Condition>();
+}
+
 Ruling::Verdict Ruling::verdict(const Call& call) const {
   const Standpoint view = standpoint(call);
   if (view.final) return {.action = view.action};
   const bool ruled =
       std::ranges::any_of(rules_, [&](const Rule& rule) { return rule.number == call.number; });
-  const bool guarded = (may_refuse(call.decision.guard, context_) || !own_process(call).empty()) &&
+  const bool guarded = (may_refuse(call.decision.guard, context_) || !own_process(call).empty() ||
+                        !refused_there(call).empty()) &&
                        view.action.kind == Action::Kind::allow;
   return {.conditional = ruled || guarded, .action = view.action};
 }
@@ -462,6 +467,10 @@ Tree::Id Ruling::tree(Tree& tree, const Call& call) const {
     node = tree.branch(
         own, node,
         tree.leaf({.kind = Action::Kind::deny, .error = EPERM, .cause = Cause::outside}));
+  for (const Condition& form : refused_there(call))
+    node = tree.branch(
+        form, tree.leaf({.kind = Action::Kind::quiet, .error = EINVAL, .cause = Cause::outside}),
+        node);
   return node;
 }
 

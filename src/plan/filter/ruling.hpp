@@ -75,6 +75,7 @@ class Ruling {
   [[nodiscard]] Standpoint standpoint(const Call& call) const;
   /// Where the program is in the machine's own namespaces: names_itself().
   [[nodiscard]] std::vector<Condition> own_process(const Call& call) const;
+  [[nodiscard]] std::vector<Condition> refused_there(const Call& call) const;
   void apply_allow(Standpoint& standpoint, const Call& call) const;
   void apply_deny(Standpoint& standpoint, const Call& call) const;
 
