@@ -166,7 +166,8 @@ Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded
   json["cpu_time"] = means_of(Promise::cpu_time, cpu_time_means.c_str(), degraded);
   json["cpus"] = means_or(plan.control_group.cpus, "affinity");
   json["memory"] = means_or(plan.control_group.memory, "polled");
-  json["processes"] = means_or(plan.control_group.processes, "rlimit");
+  json["processes"] =
+      means_or(plan.control_group.processes, plan.identity.callers_own ? "counted" : "rlimit");
   json["disk"] = means_of(Promise::disk, "tmpfs", degraded);
   return json;
 }
