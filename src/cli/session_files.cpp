@@ -412,6 +412,12 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
                       "--as FILE, or --as - for standard output");
   const std::vector<std::string> paths(typed.operands.begin() + 1, typed.operands.end());
   if (paths.empty()) return wrong_operands(typed, "needs a path to copy");
+  // As the target of docker cp. It names the session's whole directory, whose files would replace
+  // the caller's.
+  if (paths.size() > 1 && (paths.back() == "." || paths.back() == "./"))
+    return cli::usage("usage",
+                      "the last path, \".\", is the session's whole directory, not a target",
+                      "leave it out to copy into the working directory; --out DIR names another");
   const std::string directory = typed.bring_out.directory.empty() ? "." : typed.bring_out.directory;
   session::Client asking = SBX_TRY(session::Client::connect(host, typed.operands.front()));
   const protocol::SessionFacts facts = SBX_TRY(asking.ask(protocol::InfoRequest{}));

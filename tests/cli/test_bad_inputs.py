@@ -315,6 +315,8 @@ SESSIONS = (
     ("get", 2, "the name of a session", "sbx session list"),
     ("get work", 2, "a path to copy", "sbx session get --help"),
     ("get nosuch x", 2, "nosuch", "sbx session start nosuch"),
+    ("get copy good.txt .", 2, '"."', "--out DIR", "session get copy good.txt --out d"),
+    ("get copy good.txt ./", 2, '"."', "leave it out", "session get copy good.txt --out d"),
     ("get work x --nosuch", 2, "--nosuch", "sbx session get --help"),
     ("ls", 2, "the name of a session", "sbx session list"),
     ("ls nosuch", 2, "nosuch", "sbx session start nosuch"),
