@@ -72,6 +72,9 @@ void remove_session(int parent, int directory, const std::string& name) {
 bool is_swept(int parent, const std::string& name) {
   const UniqueFd directory = open_directory(parent, name);
   if (!directory.valid()) return true;
+  // Who starts a session in it holds this one before the other: else it would take this look for a
+  // session of its name that lives.
+  if (::flock(directory.get(), LOCK_EX | LOCK_NB) != 0) return false;
   const UniqueFd lock = open_lock(directory.get());
   if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return false;
   remove_session(parent, directory.get(), name);
