@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 from harness import HANG, SOURCE
-from sbxtest import SBX
+from sbxtest import SBX, SbxTest
 
 DOCKER_FILTER = pathlib.Path(os.environ.get("SBX_DOCKER_FILTER") or SOURCE.parent / "shared" / "data" / "moby-default-seccomp.json")
 PODMAN_FILTER = pathlib.Path(os.environ.get("SBX_PODMAN_FILTER") or "/usr/share/containers/seccomp.json")
@@ -91,3 +91,20 @@ class Container:
             return subprocess.run([*runc, "run", name], cwd=self.directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG)
         finally:
             subprocess.run([*runc, "delete", "--force", name], capture_output=True)
+
+
+class FilteredTest(SbxTest):
+    """In containers under Docker's filter, with parts of /proc hidden."""
+
+    def setUp(self):
+        super().setUp()
+        if why := why_not():
+            self.skipTest(why)
+        if not DOCKER_FILTER.exists():
+            self.skipTest(f"the filter of docker is not here ({DOCKER_FILTER})")
+
+    def container(self, uid=0, capabilities="docker"):
+        self.count = getattr(self, "count", 0) + 1
+        made = Container(self.tmp / f"container{self.count}", uid, "docker", capabilities, True)
+        self.root = made.directory / "rootfs"
+        return made

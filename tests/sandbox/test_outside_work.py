@@ -8,7 +8,8 @@ import shutil
 import stat
 
 import containers
-from sbxtest import SOURCE, SbxTest, main
+from containers import FilteredTest
+from sbxtest import SOURCE, main
 
 CALLERS = ((0, "own-uid"), (1000, "same-uid"))
 # A name and a shell command each.
@@ -74,18 +75,10 @@ def script():
     return "\n".join(lines)
 
 
-class Work(SbxTest):
-    def setUp(self):
-        super().setUp()
-        if why := containers.why_not():
-            self.skipTest(why)
-        if not containers.DOCKER_FILTER.exists():
-            self.skipTest(f"the filter of docker is not here ({containers.DOCKER_FILTER})")
-
+class Work(FilteredTest):
     def container(self, uid):
-        self.count = getattr(self, "count", 0) + 1
-        made = containers.Container(self.tmp / f"container{self.count}", uid, "docker", "docker", True)
-        self.user_home = made.directory / "rootfs/home/u"
+        made = super().container(uid)
+        self.user_home = self.root / "home/u"
         return made
 
     def write_for(self, name, text):

@@ -3,9 +3,9 @@ All of it runs in containers of runc: what goes wrong ends with them."""
 
 import json
 
-import containers
+from containers import FilteredTest
 from outside import AROUND, ATTEMPTS, HOPPING
-from sbxtest import SbxTest, main
+from sbxtest import main
 
 # Kills by name of what is killed: "sbx", "keeper" or "program"; prints the status of sbx, and how many processes of the uid are left.
 ENDS = r"""
@@ -41,20 +41,7 @@ print(sorted(name for name in os.listdir("/tmp") if name.startswith("sbx-")))
 """
 
 
-class OwnUid(SbxTest):
-    def setUp(self):
-        super().setUp()
-        if why := containers.why_not():
-            self.skipTest(why)
-        if not containers.DOCKER_FILTER.exists():
-            self.skipTest(f"the filter of docker is not here ({containers.DOCKER_FILTER})")
-
-    def container(self, uid=0, capabilities="docker"):
-        self.count = getattr(self, "count", 0) + 1
-        made = containers.Container(self.tmp / f"container{self.count}", uid, "docker", capabilities, True)
-        self.root = made.directory / "rootfs"
-        return made
-
+class OwnUid(FilteredTest):
     def record(self, *words, container=None, status=0):
         done = (container or self.container()).run("sbx", "run", "--isolation", "landlock", "--json", *words)
         self.assertEqual(done.returncode, status, done)

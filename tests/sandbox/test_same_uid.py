@@ -4,9 +4,9 @@ and what sbx does in its place. All of it runs in containers of runc, for an ord
 import json
 import os
 
-import containers
+from containers import FilteredTest
 from outside import AROUND, ATTEMPTS, HOPPING
-from sbxtest import SbxTest, main
+from sbxtest import main
 
 CALLERS = ((1000, "docker"), (0, "none"))
 
@@ -107,18 +107,9 @@ print(oct(facts.st_mode & 0o7777), facts.st_atime, facts.st_mtime, os.lstat("lin
 """
 
 
-class SameUid(SbxTest):
-    def setUp(self):
-        super().setUp()
-        if why := containers.why_not():
-            self.skipTest(why)
-        if not containers.DOCKER_FILTER.exists():
-            self.skipTest(f"the filter of docker is not here ({containers.DOCKER_FILTER})")
-
+class SameUid(FilteredTest):
     def container(self, uid=1000, capabilities="docker"):
-        self.count = getattr(self, "count", 0) + 1
-        made = containers.Container(self.tmp / f"container{self.count}", uid, "docker", capabilities, True)
-        self.root = made.directory / "rootfs"
+        made = super().container(uid, capabilities)
         self.make("host", uid)
         return made
 
