@@ -3,6 +3,7 @@
 
 import functools
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -149,13 +150,26 @@ TABLE = [
 
 
 class JavaScript(CellTest):
-    def node(self, node="/usr/bin/node", file=False, cwd=None):
+    def node(self, node="/usr/bin/node", file=False, cwd=None, env=None):
         if not os.access(node, os.X_OK):
             self.skipTest("nodejs is not installed")
         program = [str(DRIVERS / "javascript.js")] if file else ["-e", (DRIVERS / "javascript.js").read_text()]
-        context = self.start([node, *program], cwd=cwd or self.directory())
+        context = self.start([node, *program], cwd=cwd or self.directory(), env=env)
         self.assertEqual((context.ready["language"], context.ready["shell"], context.start_output), ("javascript", "plain", (b"", b"")))
         return context
+
+    def test_one_that_waits_tells_what_a_start_would_find_otherwise(self):
+        place = pathlib.Path(self.directory(), "work")
+        place.mkdir()
+        context = self.node(cwd=place)
+        context.send({"op": "wait"})
+        self.assertTrue(context.is_unchanged())
+        place.rmdir()
+        self.assertFalse(context.is_unchanged())
+        place.mkdir()
+        self.assertFalse(context.is_unchanged())
+        self.assertEqual(context.cell("1 + 1").text, "2")
+        self.assertFalse(self.node(env={"NODE_OPTIONS": "--no-warnings"}).is_unchanged())
 
     def test_questions_about_code_that_does_not_run(self):
         context = self.node()

@@ -203,11 +203,12 @@ class Interpreters(PythonTest):
         for change, seen in ((lambda top: (top / user / "any.pth").touch(), True), (lambda top: (top / user / "there.pth").write_text("\n"), True),
                              (lambda top: (top / user / "there.pth").unlink(), True), (lambda top: (top / user / "usercustomize.py").touch(), True),
                              (lambda top: (top / "work/json.py").touch(), True), (lambda top: (top / user).rename(top / "elsewhere"), True),
+                             (lambda top: (top / user / "later").mkdir(), True), (lambda top: [(top / "work").rmdir(), (top / "work").mkdir()], True),
                              (lambda top: (top / user / "new.py").touch(), False), (lambda top: (top / "work/new.py").touch(), False), (lambda top: None, False)):
             top = pathlib.Path(self.directory())
             (top / user).mkdir(parents=True)
             (top / "work").mkdir()
-            (top / user / "there.pth").touch()
+            (top / user / "there.pth").write_text("# a directory\nlater\n")
             cases.append((top, change, seen))
         clock = pathlib.Path(self.directory(), "clock")
 
@@ -227,6 +228,15 @@ class Interpreters(PythonTest):
     def test_one_whose_files_changed_as_it_started_is_no_spare(self):
         top = pathlib.Path(self.directory())
         (top / "json.pth").touch()
+        context = self.python(env={"PYTHONPATH": str(top)})
+        context.send({"op": "wait"})
+        self.assertFalse(context.is_unchanged())
+
+    def test_a_package_that_each_start_runs_makes_no_spare(self):
+        """Any file of it may change."""
+        top = pathlib.Path(self.directory())
+        (top / "sitecustomize").mkdir()
+        (top / "sitecustomize/__init__.py").touch()
         context = self.python(env={"PYTHONPATH": str(top)})
         context.send({"op": "wait"})
         self.assertFalse(context.is_unchanged())

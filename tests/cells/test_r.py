@@ -87,10 +87,10 @@ CELLS = [
 
 
 class R(CellTest):
-    def r(self, **named):
+    def r(self, cwd=None, **named):
         if shutil.which("Rscript", path="/usr/bin:/bin") is None:
             self.skipTest("r-base-core is not installed")
-        context = self.start(["/usr/bin/Rscript", "--vanilla", str(DRIVERS / "r.R")], cwd=self.directory(), **named)
+        context = self.start(["/usr/bin/Rscript", "--vanilla", str(DRIVERS / "r.R")], cwd=cwd or self.directory(), **named)
         self.assertEqual((context.ready["language"], context.ready["shell"], context.start_output), ("r", "plain", (b"", b"")))
         return context
 
@@ -225,6 +225,17 @@ class R(CellTest):
         place.mkdir()
         self.assertFalse(context.is_unchanged())
         self.assertEqual(context.close(), 0)
+
+    def test_one_that_waits_in_a_directory_that_is_gone_is_no_spare(self):
+        place = pathlib.Path(self.directory(), "work")
+        place.mkdir()
+        context = self.r(cwd=place)
+        context.send({"op": "wait"})
+        self.assertTrue(context.is_unchanged())
+        place.rmdir()
+        self.assertFalse(context.is_unchanged())
+        place.mkdir()
+        self.assertFalse(context.is_unchanged())
 
     def test_json_of_any_writer(self):
         context = self.r()
