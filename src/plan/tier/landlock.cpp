@@ -551,7 +551,7 @@ void note_landlock(const host::Host& host, Plan& plan) {
     note(
         Promise::processes,
         "sbx counts before each new process and thread: what begins at the same moment can be over "
-        "it for a moment");
+        "it, and stay");
   note(Promise::own_end,
        callers_own
            ? "if sbx, its keeper and the keeper's second are killed by someone else at the same "
