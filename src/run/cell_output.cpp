@@ -75,7 +75,7 @@ void CellOutput::complete(std::function<void()> then) {
   then_ = std::move(then);
   completes_ = true;
   for (Side* const side : {&out_, &err_}) {
-    // What it has not read yet, because it rests while much arrives, is no output of the next cell.
+    // It rests while much arrives: what it has not read yet would come with the next cell.
     if (side->drain) side->drain->source_is_complete();
     side->drain.reset();
     if (side->relay) side->relay->source_is_complete();
