@@ -323,62 +323,6 @@ def complain(words):
         pass
 
 
-class Group:
-    """A part of what a Printer prints, as a context manager."""
-
-    def __init__(self, printer, indent, open, close):
-        self.printer, self.indent, self.open, self.close = printer, indent, open, close
-
-    def __enter__(self):
-        self.printer.begin_group(self.indent, self.open)
-
-    def __exit__(self, *_):
-        self.printer.end_group(self.indent, self.close)
-
-
-class Printer:
-    """What a _repr_pretty_ method of a value writes to: all on one line but where it asks for a new one."""
-
-    def __init__(self):
-        self.parts = []
-        self.indentation = 0
-        self.open = []  # ids of the values that are being printed
-
-    def text(self, text):
-        self.parts.append(text)
-
-    def breakable(self, sep=" "):
-        self.text(sep)
-
-    def break_(self):
-        self.text("\n" + " " * self.indentation)
-
-    def begin_group(self, indent=0, open=""):
-        self.text(open)
-        self.indentation += indent
-
-    def end_group(self, dedent=0, close=""):
-        self.indentation -= dedent
-        self.text(close)
-
-    def group(self, indent=0, open="", close=""):
-        return Group(self, indent, open, close)
-
-    def indent(self, indent):
-        return self.group(indent)
-
-    def pretty(self, value):
-        method = real_method(value, "_repr_pretty_")
-        if method is None:
-            return self.text(repr(value))
-        cycle = id(value) in self.open
-        self.open.append(id(value))
-        try:
-            method(self, cycle)
-        finally:
-            self.open.pop()
-
-
 def text_of(value):
     if real_method(value, "_repr_pretty_") is not None:
         printer = Printer()
@@ -462,33 +406,6 @@ def select(forms, include, exclude):
     return {mime: form for mime, form in forms.items() if is_wanted(mime, include, exclude)}
 
 
-def is_small_json(value):
-    """Whether a dict or list holds nothing but what JSON has, so that who reads it gets equal values. No code of the value's runs."""
-    pending, left = [(value, 1)], JSON_BYTES
-    while pending:
-        each, depth = pending.pop()
-        kind = type(each)
-        if kind is str:
-            left -= len(each if each.isascii() else each.encode("utf-8"))  # raises where it is not a text
-        elif kind is dict or kind is list:
-            left -= 8 * len(each)
-            if depth > JSON_DEPTH or left < 0 or (kind is dict and any(type(key) is not str for key in each)):
-                return False
-            inner = [*each, *each.values()] if kind is dict else each
-            pending.extend((item, depth + 1) for item in inner)
-        elif kind is int:
-            if not -(1 << 53) <= each <= 1 << 53:  # readers keep numbers as doubles
-                return False
-        elif kind is float:
-            if not -float("inf") < each < float("inf"):
-                return False
-        elif each is not None and kind is not bool:
-            return False
-        if left < 0:
-            return False
-    return True
-
-
 def add_json(value, forms):
     if (type(value) is dict or type(value) is list) and "application/json" not in forms:
         try:
@@ -517,70 +434,6 @@ def add_special_forms(value, forms):
             forms[TABLE] = table_of(value)
     except Exception as error:
         complain("a rich form of %s failed: %s: %s" % (name_of(value), name_of(error), said_by(error)))
-
-
-def cell_of_table(value):
-    """A value of a data frame as JSON: numbers, texts and truth values as they are, nothing as null."""
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, int):
-        return value if -(1 << 53) <= value <= 1 << 53 else str(value)
-    if isinstance(value, float):
-        return float(value) if -float("inf") < value < float("inf") else None
-    item = getattr(value, "item", None)  # a scalar of numpy
-    if item is not None and getattr(value, "shape", None) == () and type(value).__module__ == "numpy":
-        plain = item()
-        if isinstance(plain, (bool, int, float, str)):
-            return cell_of_table(plain)
-    if value != value or type(value).__name__ in ("NaTType", "NAType"):  # NaT, NA
-        return None
-    isoformat = getattr(value, "isoformat", None)
-    return isoformat() if callable(isoformat) else str(value)
-
-
-def safe_cell_of_table(value):
-    try:
-        return cell_of_table(value)
-    except Exception:
-        return text_of(value)
-
-
-def label_of(name):
-    return ".".join(map(str, name)) if isinstance(name, tuple) else "" if name is None else str(name)
-
-
-def table_of(frame):
-    """{columns, rows, total}; an index that is more than 0, 1, 2, ... comes first, as columns with "index": true."""
-    total = len(frame)
-    head = frame.head(TABLE_ROWS)
-    if not hasattr(frame, "columns"):
-        head = head.to_frame()
-    columns, series = [], []
-    index = head.index
-    if type(index).__name__ != "RangeIndex" or index.name is not None:
-        for level in range(index.nlevels):
-            values = index.get_level_values(level)
-            columns.append({"name": label_of(index.names[level]), "dtype": str(values.dtype), "index": True})
-            series.append(values)
-    for position, name in enumerate(head.columns):
-        values = head.iloc[:, position]
-        columns.append({"name": label_of(name), "dtype": str(values.dtype)})
-        series.append(values)
-    rows = [[safe_cell_of_table(value) for value in row] for row in zip(*series)] if series else []
-    return {"columns": columns, "rows": rows, "total": total}
-
-
-def without_nan(value):
-    """A copy that JSON can express: NaN and infinities as null, keys as text, other objects as text."""
-    if isinstance(value, float):
-        return value if -float("inf") < value < float("inf") else None
-    if isinstance(value, dict):
-        return {str(key): without_nan(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [without_nan(item) for item in value]
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    return text_of(value)
 
 
 def form_as_json(mime, form):
@@ -738,62 +591,6 @@ def hook_figure(module):
 sources = []  # (file name, text, flags) of the cells so far, the running one included
 definitions = {"file": None, "count": 0}  # count: of the sources that the file holds
 
-REBUILD = """import marshal
-for _code in marshal.loads(%r):
-    try:
-        exec(_code, globals())
-    except Exception:
-        pass
-"""
-
-
-def is_definition(node):
-    if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return True
-    if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-        try:
-            ast.literal_eval(node.value)
-            return True
-        except Exception:
-            return False
-    return False
-
-
-def definitions_file():
-    import marshal
-    import tempfile
-
-    if definitions["count"] != len(sources):
-        codes = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for name, text, flags in sources:
-                for node in compile(text, name, "exec", ast.PyCF_ONLY_AST | flags, True).body:
-                    if is_definition(node):
-                        try:
-                            codes.append(compile(ast.Module([node], []), name, "exec", flags, True))
-                        except Exception:
-                            pass
-        if definitions["file"] is None:
-            import atexit
-
-            descriptor, definitions["file"] = tempfile.mkstemp(prefix="cells-", suffix=".py")
-            close(descriptor)
-            atexit.register(forget_definitions)
-        with open(definitions["file"], "w", encoding="utf-8") as file:
-            file.write(REBUILD % marshal.dumps(codes))
-        definitions["count"] = len(sources)
-    return definitions["file"]
-
-
-def forget_definitions():
-    if channel.is_ours():
-        try:
-            os.unlink(definitions["file"])
-        except OSError:
-            pass
-
-
 def hook_spawn(spawn):
     prepare = spawn.get_preparation_data
 
@@ -883,84 +680,6 @@ class Minimal:
             module.__version__ = "8.24.0"
         else:
             fill_display(module)
-
-
-def fill_display(module):
-    class DisplayObject:
-        def __init__(self, data=None, url=None, filename=None, metadata=None, **_):
-            if data is not None and isinstance(data, (str, bytes)) is False and hasattr(data, "__fspath__"):
-                data, filename = None, os.fspath(data)
-            self.url, self.filename, self.metadata, self.data = url, filename, metadata, data
-            if filename is not None and data is None:
-                with open(filename, "rb") as file:
-                    self.data = file.read()
-                if self.textual:
-                    self.data = self.data.decode("utf-8", "replace")
-
-        textual = True
-
-    def kind(name, mime, around="%s"):
-        def bundle(self, include=None, exclude=None):
-            return {mime: self.data if mime == "application/json" else around % (self.data,)}
-
-        made = type(name, (DisplayObject,), {"_repr_mimebundle_": bundle, "__module__": "IPython.display"})
-        made.__repr__ = lambda self: "<IPython.core.display.%s object>" % name
-        setattr(module, name, made)
-
-    kind("HTML", "text/html")
-    kind("Markdown", "text/markdown")
-    kind("Latex", "text/latex")
-    kind("Math", "text/latex", "$\\displaystyle %s$")
-    kind("SVG", "image/svg+xml")
-    kind("JSON", "application/json")
-    kind("Javascript", "application/javascript")
-    kind("Pretty", "text/plain")
-
-    class Image(DisplayObject):
-        textual = False
-
-        def __init__(self, data=None, url=None, filename=None, format=None, width=None, height=None, **named):
-            if isinstance(data, str) and re.match(r"https?://", data):
-                data, url = None, data
-            elif isinstance(data, str) and os.path.exists(data):
-                data, filename = None, data
-            super().__init__(data, url, filename, **named)
-            self.format, self.width, self.height = format, width, height
-
-        def _repr_mimebundle_(self, include=None, exclude=None):
-            if self.data is None:
-                sizes = "".join(' %s="%s"' % (k, v) for k, v in (("width", self.width), ("height", self.height)) if v)
-                return {"text/html": '<img src="%s"%s/>' % (self.url, sizes)}
-            for start, mime in ((b"\x89PNG", "image/png"), (b"\xff\xd8", "image/jpeg"), (b"GIF8", "image/gif"), (b"%PDF", "application/pdf")):
-                if bytes(self.data[:4]).startswith(start) if not isinstance(self.data, str) else False:
-                    return {mime: self.data}
-            return {"image/" + {"jpg": "jpeg"}.get(self.format, self.format or "png"): self.data}
-
-        def __repr__(self):
-            return "<IPython.core.display.Image object>"
-
-    class IFrame:
-        def __init__(self, src, width="100%", height=400, **_):
-            self.src, self.width, self.height = src, width, height
-
-        def _repr_html_(self):
-            return '<iframe width="%s" height="%s" src="%s" frameborder="0" allowfullscreen></iframe>' % (self.width, self.height, self.src)
-
-    def only(name, mime, method):
-        def show(*values, raw=False, **_):
-            for value in values:
-                send_forms({mime: value} if raw else forms_of(value, include=["text/plain", mime]))
-
-        setattr(module, name, show)
-
-    only("display_html", "text/html", "_repr_html_")
-    only("display_markdown", "text/markdown", "_repr_markdown_")
-    only("display_latex", "text/latex", "_repr_latex_")
-    only("display_png", "image/png", "_repr_png_")
-    only("display_svg", "image/svg+xml", "_repr_svg_")
-    only("display_json", "application/json", "_repr_json_")
-    module.DisplayObject, module.Image, module.IFrame, module.DisplayHandle = DisplayObject, Image, IFrame, DisplayHandle
-    module.display, module.update_display, module.clear_output = display, update_display, clear_output
 
 
 # Errors.
@@ -1066,55 +785,6 @@ def report_error(error):
 # Magics of the plain shell.
 
 MAGIC_HINT = re.compile(r"^\s*(%|!|\?)|=\s*[!%]|\?\s*$", re.MULTILINE)
-ASSIGNED = re.compile(r"^(\s*)([\w.,\[\]'\"* ]+?)\s*=\s*([!%])(?!=)(.*)$")
-ASKED = re.compile(r"^(\s*)(\?{1,2}\s*([%\w.]+)|([%\w.]+)\s*\?{1,2})\s*$")
-PIECE = re.compile(r"\"\"\"|'''|[\"'()\[\]{}#]")
-
-
-class Scanner:
-    """Tells for each line whether a statement can begin on it: outside brackets, strings and continued lines."""
-
-    def __init__(self):
-        self.string = None
-        self.depth = 0
-        self.continued = False
-
-    def begins(self):
-        return self.string is None and self.depth == 0 and not self.continued
-
-    def string_end(self, line, at):
-        while at < len(line):
-            if line[at] == "\\":
-                at += 2
-            elif line.startswith(self.string, at):
-                return at + len(self.string)
-            else:
-                at += 1
-        return None
-
-    def take(self, line):
-        at, self.continued = 0, False
-        while True:
-            if self.string is not None:
-                at = self.string_end(line, at)
-                if at is None:
-                    if len(self.string) == 1 and not line.endswith("\\"):
-                        self.string = None
-                    return
-                self.string = None
-            piece = PIECE.search(line, at)
-            if piece is None:
-                self.continued = line.endswith("\\")
-                return
-            found, at = piece.group(), piece.end()
-            if found == "#":
-                return
-            if found[0] in "\"'":
-                self.string = found
-            else:
-                self.depth = max(0, self.depth + (1 if found in "([{" else -1))
-
-
 def parses(code):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -1125,365 +795,12 @@ def parses(code):
             return False
 
 
-def with_magics(code):
-    """The code with each magic as a call, every line where it was."""
-    if not MAGIC_HINT.search(code) or parses(code):
-        return code
-    lead = len(code) - len(code.lstrip("\r\n"))
-    if code[lead : lead + 2] == "%%":
-        head, _, body = code[lead + 2 :].partition("\n")
-        return "\n" * code[:lead].count("\n") + "__sbx_magic__('cell', %r, %r)" % (head, "\n" * (code[:lead].count("\n") + 1) + body)
-    lines, scanner, at = code.split("\n"), Scanner(), 0
-    while at < len(lines):
-        line, call = lines[at], None
-        if scanner.begins():
-            text, last = line, at
-            while text.endswith("\\") and last + 1 < len(lines):
-                last += 1
-                text = text[:-1] + lines[last]
-            call = magic_call(text)
-            if call is not None:
-                lines[at : last + 1] = [call] + [""] * (last - at)
-                at = last
-        if call is None:
-            scanner.take(line)
-        at += 1
-    return "\n".join(lines)
-
-
-def magic_call(line):
-    text = line.strip()
-    indent = line[: len(line) - len(line.lstrip())]
-    asked = ASKED.match(line)
-    if asked:
-        return "%s__sbx_magic__('help', %r, %r)" % (indent, asked.group(3) or asked.group(4), "??" in text)
-    if text.startswith("!"):
-        kind, command = ("lines", text[2:]) if text.startswith("!!") else ("system", text[1:])
-        return "%s__sbx_magic__(%r, %r)" % (indent, kind, command)
-    if text.startswith("%") and text[1:2].isalpha():
-        return "%s__sbx_magic__('line', %r)" % (indent, text[1:])
-    assigned = ASSIGNED.match(line)
-    if assigned:
-        kind = "lines" if assigned.group(3) == "!" else "line"
-        return "%s%s = __sbx_magic__(%r, %r)" % (indent, assigned.group(2), kind, assigned.group(4).strip())
-    return None
-
-
-def expanded(text, frame):
-    """$name and {expression} as IPython replaces them in commands."""
-
-    def value(found):
-        name, expression = found.group(1), found.group(2)
-        try:
-            if name is not None:
-                return str(frame.f_locals[name] if name in frame.f_locals else frame.f_globals[name])
-            return str(eval(expression, frame.f_globals, frame.f_locals))
-        except Exception:
-            return found.group()
-
-    return re.sub(r"(?<![\\$])\$([A-Za-z_]\w*)|\{([^{}]+)\}", value, text)
-
-
 def flush():
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         try:
             stream.flush()
         except Exception:
             pass
-
-
-def run_command(command, **named):
-    import subprocess
-
-    flush()
-    ended = subprocess.run(command, stdin=None if "input" in named else subprocess.DEVNULL, **named)
-    main["_exit_code"] = ended.returncode
-    return ended
-
-
-def magic(kind, text, extra=None):
-    """What the call in a transformed line runs."""
-    frame = sys._getframe(1)
-    if kind == "system":
-        run_command(expanded(text, frame), shell=True)
-        return None
-    if kind == "lines":
-        import subprocess
-
-        ended = run_command(expanded(text, frame), shell=True, stdout=subprocess.PIPE)
-        return ended.stdout.decode("utf-8", "replace").splitlines()
-    if kind == "help":
-        return tell_about(text, extra)
-    name, _, arguments = text.strip().partition(" ")
-    arguments = arguments.strip()
-    functions = CELL_MAGICS if kind == "cell" else LINE_MAGICS
-    function = functions.get(name)
-    if function is None:
-        mark = "%%" if kind == "cell" else "%"
-        raise UsageError("%s%s is not one of the magics of this shell, which are %s." % (mark, name, ", ".join(mark + other for other in sorted(functions))))
-    if name not in ("timeit", "time"):
-        arguments = expanded(arguments, frame)
-    return function(arguments, extra) if kind == "cell" else function(arguments)
-
-
-def tell_about(name, with_source):
-    import inspect
-
-    if name.startswith("%"):
-        known = name.lstrip("%") in LINE_MAGICS or name.lstrip("%") in CELL_MAGICS
-        print("%s is %s of this shell." % (name, "a magic" if known else "not a magic"))
-        return
-    try:
-        value = eval(name, main)
-    except Exception:
-        print("Object `%s` not found." % name)
-        return
-    if callable(value):
-        try:
-            print("Signature: %s%s" % (name, inspect.signature(value)))
-        except (TypeError, ValueError):
-            pass
-    else:
-        print("Value:     %s" % cut(text_of(value)))
-    print("Type:      %s" % type(value).__name__)
-    if with_source:
-        try:
-            print("Source:\n%s" % inspect.getsource(value).rstrip())
-            return
-        except (TypeError, OSError):
-            pass
-    print("Docstring: %s" % (inspect.getdoc(value) or "<no docstring>"))
-
-
-def duration(seconds):
-    for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= size:
-            return "%.3g %s" % (seconds / size, unit)
-    return "%.3g ns" % (seconds * 1e9)
-
-
-def magic_timeit(arguments, body=None):
-    import timeit
-
-    number, repeat, rest = 0, 7, arguments
-    while True:
-        option = re.match(r"-(n|r)\s*(\d+)\s*", rest) or re.match(r"-(q|o|c|t)\s+()", rest)
-        if not option:
-            break
-        if option.group(1) == "n":
-            number = int(option.group(2))
-        elif option.group(1) == "r":
-            repeat = int(option.group(2))
-        rest = rest[option.end() :]
-    timer = timeit.Timer(rest or "pass", globals=main) if body is None else timeit.Timer(body, rest or "pass", globals=main)
-    number = number or timer.autorange()[0]
-    times = [time / number for time in timer.repeat(repeat, number)]
-    mean = sum(times) / len(times)
-    deviation = (sum((time - mean) ** 2 for time in times) / len(times)) ** 0.5
-    print(
-        "%s ± %s per loop (mean ± std. dev. of %d run%s, %s loop%s each)"
-        % (duration(mean), duration(deviation), repeat, "" if repeat == 1 else "s", format(number, ","), "" if number == 1 else "s")
-    )
-
-
-def magic_time(arguments, body=None):
-    import time
-
-    before, cpu = time.perf_counter(), os.times()
-    value = None
-    try:
-        value = run_code(arguments if body is None else body, current.name)
-        value = None if current.quiet else value
-    finally:
-        after, used = time.perf_counter(), os.times()
-        user, system = used.user - cpu.user, used.system - cpu.system
-        print("CPU times: user %s, sys: %s, total: %s" % (duration(user), duration(system), duration(user + system)))
-        print("Wall time: %s" % duration(after - before))
-    return value
-
-
-def magic_cd(arguments):
-    previous = os.getcwd()
-    target = arguments.strip("'\"") or "~"
-    os.chdir(os.path.expanduser(magic_cd.previous if target == "-" else target))
-    magic_cd.previous = previous
-    print(os.getcwd())
-
-
-magic_cd.previous = "."
-
-
-def magic_env(arguments):
-    name, mark, value = arguments.partition("=") if "=" in arguments else arguments.partition(" ")
-    name = name.strip()
-    if not name:
-        return dict(os.environ)
-    if not mark:
-        return os.environ.get(name)
-    os.environ[name] = value.strip()
-    print("env: %s=%s" % (name, value.strip()))
-    return None
-
-
-def own_names():
-    return sorted(name for name in main if not name.startswith("_"))
-
-
-def magic_who(_):
-    print("   ".join(own_names()) or "Interactive namespace is empty.")
-
-
-def magic_whos(_):
-    for name in own_names():
-        print("%-16s %-16s %s" % (name, type(main[name]).__name__, cut(text_of(main[name]))[:60].replace("\n", " ")))
-
-
-def magic_reset(_):
-    for name in [name for name in main if not (name.startswith("__") and name.endswith("__"))]:
-        del main[name]
-
-
-def magic_run(arguments):
-    import runpy
-    import shlex
-
-    words = shlex.split(arguments)
-    if not words or words[0].startswith("-"):
-        raise UsageError("%run takes a file and its arguments.")
-    before = sys.argv
-    sys.argv = words
-    try:
-        names = runpy.run_path(words[0], run_name="__main__")
-    finally:
-        sys.argv = before
-    main.update((name, value) for name, value in names.items() if not name.startswith("__"))
-
-
-def magic_shell(program):
-    return lambda arguments: run_command(program + " " + arguments, shell=True) and None
-
-
-def magic_pip(arguments):
-    import shlex
-
-    run_command([sys.executable, "-m", "pip"] + shlex.split(arguments))
-
-
-def magic_accepted(_):
-    """Has no effect here: pictures and reloading need no setting, or have none."""
-
-
-def magic_load_ext(arguments):
-    if arguments.strip() != "autoreload":
-        raise UsageError("%load_ext needs IPython, which this interpreter does not have.")
-
-
-LINE_MAGICS = {
-    "timeit": magic_timeit,
-    "time": magic_time,
-    "cd": magic_cd,
-    "pwd": lambda _: os.getcwd(),
-    "env": magic_env,
-    "set_env": magic_env,
-    "who": magic_who,
-    "whos": magic_whos,
-    "reset": magic_reset,
-    "run": magic_run,
-    "pip": magic_pip,
-    "matplotlib": magic_accepted,
-    "config": magic_accepted,
-    "autoreload": magic_accepted,
-    "load_ext": magic_load_ext,
-    "reload_ext": magic_load_ext,
-    "lsmagic": lambda _: print("%" + "  %".join(sorted(LINE_MAGICS)) + "\n%%" + "  %%".join(sorted(CELL_MAGICS))),
-}
-for _name in ("ls", "cat", "mkdir", "rmdir", "cp", "mv", "rm"):
-    LINE_MAGICS[_name] = magic_shell(_name)
-
-
-def magic_script(program):
-    def run(arguments, body):
-        import shlex
-        import subprocess
-
-        words = shlex.split(arguments) if program is None else [program] + shlex.split(arguments)
-        if not words:
-            raise UsageError("%%script takes a program and its arguments.")
-        ended = run_command(words, input=body.encode("utf-8", "surrogateescape"))
-        if ended.returncode != 0:
-            raise subprocess.CalledProcessError(ended.returncode, words)
-
-    return run
-
-
-def magic_writefile(arguments, body):
-    words = arguments.split()
-    appends = "-a" in words
-    names = [word for word in words if word != "-a"]
-    if not names:
-        raise UsageError("%%writefile takes the name of a file, and -a before it to append.")
-    path = os.path.expanduser(names[0].strip("'\""))
-    print("%s %s" % ("Appending to" if appends else "Overwriting" if os.path.exists(path) else "Writing", path))
-    with open(path, "a" if appends else "w", encoding="utf-8") as file:
-        file.write(body.lstrip("\n") if body.startswith("\n") else body)
-
-
-def magic_show(mime):
-    return lambda _, body: send_forms({mime: body.lstrip("\n")})
-
-
-class Captured:
-    def __init__(self, out, err):
-        self.stdout, self.stderr, self.outputs = out, err, []
-
-    def show(self):
-        sys.stdout.write(self.stdout)
-        sys.stderr.write(self.stderr)
-
-    __call__ = show
-
-    def __str__(self):
-        return self.stdout
-
-
-def magic_capture(arguments, body):
-    import contextlib
-    import io
-
-    out, err, sent = io.StringIO(), io.StringIO(), current.sent
-    name = arguments.split()[-1] if arguments.split() and not arguments.split()[-1].startswith("-") else None
-    current.sent = CELL_BYTES + 1  # nothing is shown
-    left_out, current.left_out = current.left_out, LEFT_OUT
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            run_code(body, current.name)
-            show_figures()
-    finally:
-        current.sent, current.left_out = sent, left_out
-        if name:
-            main[name] = Captured(out.getvalue(), err.getvalue())
-
-
-CELL_MAGICS = {
-    "timeit": magic_timeit,
-    "time": magic_time,
-    "capture": magic_capture,
-    "writefile": magic_writefile,
-    "file": magic_writefile,
-    "script": magic_script(None),
-    "html": magic_show("text/html"),
-    "HTML": magic_show("text/html"),
-    "markdown": magic_show("text/markdown"),
-    "latex": magic_show("text/latex"),
-    "svg": magic_show("image/svg+xml"),
-    "SVG": magic_show("image/svg+xml"),
-    "javascript": magic_show("application/javascript"),
-    "js": magic_show("application/javascript"),
-}
-for _name in ("bash", "sh", "perl", "ruby"):
-    CELL_MAGICS[_name] = magic_script(_name)
-for _name in ("python", "python3"):
-    CELL_MAGICS[_name] = magic_script(sys.executable)
 
 
 # Running a cell.
@@ -1509,29 +826,6 @@ def prepare_loop():
             set_loop(asyncio)
         except Exception:  # no descriptor is left, say: an await tells
             pass
-
-
-def outside_functions(tree):
-    """The nodes of a cell but for the bodies of its functions, which run when they are called."""
-    pending = [tree]
-    while pending:
-        node = pending.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            pending.extend(ast.iter_child_nodes(node))
-
-
-def names_of_asyncio(nodes):
-    """What the nodes import of asyncio, and what earlier cells did: (names of the module, {name: what it is there})."""
-    module = sys.modules.get("asyncio")
-    modules = {name for name, value in list(main.items()) if module is not None and value is module}
-    parts = {name: name for name in NEED_A_LOOP + RUN_A_LOOP if name in main and main[name] is getattr(module, name, None)}
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            modules.update(each.asname or each.name for each in node.names if each.name == "asyncio")
-        elif isinstance(node, ast.ImportFrom) and node.module == "asyncio":
-            parts.update((each.asname or each.name, each.name) for each in node.names)
-    return modules, parts
 
 
 def needs_running_loop(text, tree=None):
@@ -1833,125 +1127,6 @@ def run_cell(request):
         channel.send(**done)
 
 
-# Questions of an editor about code that does not run yet.
-
-MATCHES = 200  # names that one completion offers
-NAME_CHARACTERS = 200
-BLOCK_ENDS = re.compile(r"(return|pass|raise|break|continue)\b")
-WORD_BEFORE = re.compile(r"((?:[^\W\d]\w*\.)*)([^\W\d]\w*)?$")
-
-
-def next_indent(lines):
-    """The blanks that the next line of an incomplete cell begins with."""
-    line = next((line for line in reversed(lines) if line.strip()), "")
-    indent = line[: len(line) - len(line.lstrip())]
-    text = line.partition("#")[0].strip()
-    if text.endswith(":"):
-        return indent + "    "
-    return indent[:-4] if BLOCK_ENDS.match(text) else indent
-
-
-def has_open_block(text, flags):
-    """Whether the last statement is a block to which another line may be added."""
-    body = compile(text, "<input>", "exec", ast.PyCF_ONLY_AST | flags, True).body
-    return bool(body) and hasattr(body[-1], "body") and body[-1].end_lineno > body[-1].lineno
-
-
-def with_whole_lines(code):
-    """Without the blanks of an empty last line, with which an editor indents."""
-    head, end, last = code.rpartition("\n")
-    return code if last.strip() else head + end
-
-
-def is_cell_magic(code):
-    return code.lstrip().startswith("%%")
-
-
-def completeness(code):
-    """As at Python's own prompt: a block of several lines is complete when an empty line follows it."""
-    import codeop
-
-    code = with_whole_lines(code)
-    if is_cell_magic(code):
-        return {"status": "complete" if code.endswith("\n") else "incomplete"}
-    compiler = codeop.CommandCompiler()
-    compiler.compiler.flags |= TOP_LEVEL_AWAIT | futures
-    try:
-        text = with_magics(code)
-        complete = compiler(text, "<input>", "exec") is not None
-        if complete and not code.endswith("\n"):
-            complete = not has_open_block(text, TOP_LEVEL_AWAIT | futures)
-    except (SyntaxError, ValueError, OverflowError):
-        return {"status": "invalid"}
-    return {"status": "complete"} if complete else {"status": "incomplete", "indent": next_indent(code.split("\n"))}
-
-
-def ipython_completeness(shell, code):
-    code = with_whole_lines(code)
-    if is_cell_magic(code):
-        return completeness(code)
-    status, indent = shell.input_transformer_manager.check_complete(code)
-    return {"status": status, "indent": " " * (indent or 0)}
-
-
-def names_for(owners, prefix):
-    """What can stand for the word that begins so: names of the cells, or of the value before the last point."""
-    if not owners:
-        import keyword
-
-        return set(main) | set(vars(builtins)) | set(keyword.kwlist)
-    names = owners.split(".")[:-1]
-    value = main[names[0]] if names[0] in main else getattr(builtins, names[0])
-    for name in names[1:]:
-        value = getattr(value, name)
-    return dir(value)
-
-
-def completion(code):
-    found = WORD_BEFORE.search(code)
-    owners, prefix = found.group(1), found.group(2) or ""
-    if code[: found.start()].endswith(".") or not owners + prefix:
-        return {}
-    try:
-        names = names_for(owners, prefix)
-    except Exception:
-        return {}
-    fits = [name for name in names if isinstance(name, str) and name.startswith(prefix) and (prefix or not name.startswith("_"))]
-    return {"replaces": prefix, "matches": [name[:NAME_CHARACTERS] for name in sorted(fits)[:MATCHES]]}
-
-
-def ipython_completion(shell, code):
-    line = code.rpartition("\n")[2]
-    replaces, matches = shell.complete("", line, len(line))
-    return {"replaces": replaces, "matches": [str(match)[:NAME_CHARACTERS] for match in sorted(set(matches))[:MATCHES]]}
-
-
-def inspect(request):
-    """Answers in any case: what a value's own code raises or forks is not an answer."""
-    answer = {}
-    ask = questions.get(request.get("what"))
-    failure = guarded(lambda: answer.update(ask(request["code"]))) if ask else None
-    if not channel.is_ours():
-        end_child(failure)
-    guarded(flush_all)
-    try:
-        channel.send(event="inspected", nonce=request["nonce"], **answer)
-    except (ValueError, TypeError, RecursionError):
-        channel.send(event="inspected", nonce=request["nonce"])
-
-
-def in_ipython(question):
-    """A question in IPython's words where the interpreter has it."""
-
-    def ask(code):
-        return (question if load_ipython() is None else questions[question.__name__])(code)
-
-    return ask
-
-
-questions = {"completeness": in_ipython(completeness), "completion": in_ipython(completion)}
-
-
 # Cells before IPython's shell is loaded: they give what they would give in it.
 
 OUTPUTS = 1000  # of Out: IPython forgets the oldest of more
@@ -2101,6 +1276,944 @@ def get_ipython():
     return load_ipython()
 
 
+def hook_ipython(_module):
+    if in_main_thread():
+        load_ipython()
+
+
+def hook_console(module):
+    """pandas asks whether IPython's kernel shows it. The answer does not need the shell."""
+    module.get_ipython = lambda: None
+
+
+def prepare_ipython():
+    global text_form, history
+    history = History()
+    main.update(history.names, **history.last_values, _dh=history.directories, get_ipython=get_ipython)
+    text_form = pretty_text
+    builtins.display, builtins.get_ipython, builtins.__IPYTHON__ = display, get_ipython, True
+    sys.ps1, sys.ps2, sys.ps3 = "In : ", "...: ", "Out: "
+    sys.setrecursionlimit(max(3000, sys.getrecursionlimit()))  # what jedi sets, which IPython imports
+    HOOKS.update({"IPython": hook_ipython, "pandas.io.formats.console": hook_console})
+
+
+history = None
+ipython = None  # its shell, once it is loaded
+loading = _thread.RLock()
+
+
+class Quit:
+    """exit and quit: as site's, but they leave standard input open."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return "Use %s() to end the cell" % self.name
+
+    def __call__(self, code=None):
+        raise SystemExit(code)
+
+
+def use_plain_shell():
+    global run_in_shell, text_form
+    run_in_shell, text_form = run_plain, text_of
+    builtins.display = display
+    builtins.__sbx_magic__ = magic
+    sys.displayhook = show_value
+    HOOKS["IPython.display"] = hook_display
+    sys.meta_path.append(Minimal)
+
+
+def directory_of_ipython():
+    """None if the interpreter has no IPython."""
+    from importlib.util import find_spec
+
+    spec = find_spec("IPython")
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return os.path.join(os.path.abspath(places[0]), "") if places else None
+
+
+def find_shell():
+    """Returns its name."""
+    global run_in_shell, shell_directory
+    wanted = os.environ.get("SBX_CELL_SHELL")
+    shell_directory = None if wanted == PLAIN else directory_of_ipython()
+    if shell_directory is None:
+        use_plain_shell()
+        return PLAIN
+    run_in_shell = run_as_ipython
+    prepare_ipython()
+    if wanted == IPYTHON:
+        load_ipython()
+    return PLAIN if run_in_shell is run_plain else IPYTHON
+
+
+def serve():
+    found_by_start = None
+    shell = find_shell()
+    saved_builtins.update(vars(builtins))
+    channel.send(event="ready", language="python", version="%d.%d.%d" % sys.version_info[:3], shell=shell)
+    while True:
+        request = channel.receive()
+        if request is None:
+            return
+        if request.get("op") == "cell":
+            run_cell(request)
+        elif request.get("op") == "inspect":
+            inspect(request)
+        elif request.get("op") == "wait":
+            found_by_start = found_now()
+        elif request.get("op") == "unchanged":
+            channel.send(event="unchanged", unchanged=is_unchanged(found_by_start))
+        elif request.get("op") == "ping":
+            channel.send(event="pong")
+
+
+def start():
+    """Serves until the requests end. A forked child that comes here ends too."""
+    try:
+        serve()
+        code = 0
+    except BaseException as error:  # a cell closed the channel, or memory is exhausted
+        complain("the context ends: %s: %s" % (name_of(error), said_by(error)))
+        code = 1
+    if channel.is_ours():
+        import atexit
+
+        try:
+            atexit._run_exitfuncs()
+        except BaseException:
+            pass
+    flush_all()
+    end_process(code)
+
+
+class Group:
+    """A part of what a Printer prints, as a context manager."""
+
+    def __init__(self, printer, indent, open, close):
+        self.printer, self.indent, self.open, self.close = printer, indent, open, close
+
+    def __enter__(self):
+        self.printer.begin_group(self.indent, self.open)
+
+    def __exit__(self, *_):
+        self.printer.end_group(self.indent, self.close)
+
+
+class Printer:
+    """What a _repr_pretty_ method of a value writes to: all on one line but where it asks for a new one."""
+
+    def __init__(self):
+        self.parts = []
+        self.indentation = 0
+        self.open = []  # ids of the values that are being printed
+
+    def text(self, text):
+        self.parts.append(text)
+
+    def breakable(self, sep=" "):
+        self.text(sep)
+
+    def break_(self):
+        self.text("\n" + " " * self.indentation)
+
+    def begin_group(self, indent=0, open=""):
+        self.text(open)
+        self.indentation += indent
+
+    def end_group(self, dedent=0, close=""):
+        self.indentation -= dedent
+        self.text(close)
+
+    def group(self, indent=0, open="", close=""):
+        return Group(self, indent, open, close)
+
+    def indent(self, indent):
+        return self.group(indent)
+
+    def pretty(self, value):
+        method = real_method(value, "_repr_pretty_")
+        if method is None:
+            return self.text(repr(value))
+        cycle = id(value) in self.open
+        self.open.append(id(value))
+        try:
+            method(self, cycle)
+        finally:
+            self.open.pop()
+
+
+def is_small_json(value):
+    """Whether a dict or list holds nothing but what JSON has, so that who reads it gets equal values. No code of the value's runs."""
+    pending, left = [(value, 1)], JSON_BYTES
+    while pending:
+        each, depth = pending.pop()
+        kind = type(each)
+        if kind is str:
+            left -= len(each if each.isascii() else each.encode("utf-8"))  # raises where it is not a text
+        elif kind is dict or kind is list:
+            left -= 8 * len(each)
+            if depth > JSON_DEPTH or left < 0 or (kind is dict and any(type(key) is not str for key in each)):
+                return False
+            inner = [*each, *each.values()] if kind is dict else each
+            pending.extend((item, depth + 1) for item in inner)
+        elif kind is int:
+            if not -(1 << 53) <= each <= 1 << 53:  # readers keep numbers as doubles
+                return False
+        elif kind is float:
+            if not -float("inf") < each < float("inf"):
+                return False
+        elif each is not None and kind is not bool:
+            return False
+        if left < 0:
+            return False
+    return True
+
+
+def cell_of_table(value):
+    """A value of a data frame as JSON: numbers, texts and truth values as they are, nothing as null."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return value if -(1 << 53) <= value <= 1 << 53 else str(value)
+    if isinstance(value, float):
+        return float(value) if -float("inf") < value < float("inf") else None
+    item = getattr(value, "item", None)  # a scalar of numpy
+    if item is not None and getattr(value, "shape", None) == () and type(value).__module__ == "numpy":
+        plain = item()
+        if isinstance(plain, (bool, int, float, str)):
+            return cell_of_table(plain)
+    if value != value or type(value).__name__ in ("NaTType", "NAType"):  # NaT, NA
+        return None
+    isoformat = getattr(value, "isoformat", None)
+    return isoformat() if callable(isoformat) else str(value)
+
+
+def safe_cell_of_table(value):
+    try:
+        return cell_of_table(value)
+    except Exception:
+        return text_of(value)
+
+
+def label_of(name):
+    return ".".join(map(str, name)) if isinstance(name, tuple) else "" if name is None else str(name)
+
+
+def table_of(frame):
+    """{columns, rows, total}; an index that is more than 0, 1, 2, ... comes first, as columns with "index": true."""
+    total = len(frame)
+    head = frame.head(TABLE_ROWS)
+    if not hasattr(frame, "columns"):
+        head = head.to_frame()
+    columns, series = [], []
+    index = head.index
+    if type(index).__name__ != "RangeIndex" or index.name is not None:
+        for level in range(index.nlevels):
+            values = index.get_level_values(level)
+            columns.append({"name": label_of(index.names[level]), "dtype": str(values.dtype), "index": True})
+            series.append(values)
+    for position, name in enumerate(head.columns):
+        values = head.iloc[:, position]
+        columns.append({"name": label_of(name), "dtype": str(values.dtype)})
+        series.append(values)
+    rows = [[safe_cell_of_table(value) for value in row] for row in zip(*series)] if series else []
+    return {"columns": columns, "rows": rows, "total": total}
+
+
+def without_nan(value):
+    """A copy that JSON can express: NaN and infinities as null, keys as text, other objects as text."""
+    if isinstance(value, float):
+        return value if -float("inf") < value < float("inf") else None
+    if isinstance(value, dict):
+        return {str(key): without_nan(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_nan(item) for item in value]
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return text_of(value)
+
+
+REBUILD = """import marshal
+for _code in marshal.loads(%r):
+    try:
+        exec(_code, globals())
+    except Exception:
+        pass
+"""
+
+
+def is_definition(node):
+    if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return True
+    if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+        try:
+            ast.literal_eval(node.value)
+            return True
+        except Exception:
+            return False
+    return False
+
+
+def definitions_file():
+    import marshal
+    import tempfile
+
+    if definitions["count"] != len(sources):
+        codes = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name, text, flags in sources:
+                for node in compile(text, name, "exec", ast.PyCF_ONLY_AST | flags, True).body:
+                    if is_definition(node):
+                        try:
+                            codes.append(compile(ast.Module([node], []), name, "exec", flags, True))
+                        except Exception:
+                            pass
+        if definitions["file"] is None:
+            import atexit
+
+            descriptor, definitions["file"] = tempfile.mkstemp(prefix="cells-", suffix=".py")
+            close(descriptor)
+            atexit.register(forget_definitions)
+        with open(definitions["file"], "w", encoding="utf-8") as file:
+            file.write(REBUILD % marshal.dumps(codes))
+        definitions["count"] = len(sources)
+    return definitions["file"]
+
+
+def forget_definitions():
+    if channel.is_ours():
+        try:
+            os.unlink(definitions["file"])
+        except OSError:
+            pass
+
+
+def fill_display(module):
+    class DisplayObject:
+        def __init__(self, data=None, url=None, filename=None, metadata=None, **_):
+            if data is not None and isinstance(data, (str, bytes)) is False and hasattr(data, "__fspath__"):
+                data, filename = None, os.fspath(data)
+            self.url, self.filename, self.metadata, self.data = url, filename, metadata, data
+            if filename is not None and data is None:
+                with open(filename, "rb") as file:
+                    self.data = file.read()
+                if self.textual:
+                    self.data = self.data.decode("utf-8", "replace")
+
+        textual = True
+
+    def kind(name, mime, around="%s"):
+        def bundle(self, include=None, exclude=None):
+            return {mime: self.data if mime == "application/json" else around % (self.data,)}
+
+        made = type(name, (DisplayObject,), {"_repr_mimebundle_": bundle, "__module__": "IPython.display"})
+        made.__repr__ = lambda self: "<IPython.core.display.%s object>" % name
+        setattr(module, name, made)
+
+    kind("HTML", "text/html")
+    kind("Markdown", "text/markdown")
+    kind("Latex", "text/latex")
+    kind("Math", "text/latex", "$\\displaystyle %s$")
+    kind("SVG", "image/svg+xml")
+    kind("JSON", "application/json")
+    kind("Javascript", "application/javascript")
+    kind("Pretty", "text/plain")
+
+    class Image(DisplayObject):
+        textual = False
+
+        def __init__(self, data=None, url=None, filename=None, format=None, width=None, height=None, **named):
+            if isinstance(data, str) and re.match(r"https?://", data):
+                data, url = None, data
+            elif isinstance(data, str) and os.path.exists(data):
+                data, filename = None, data
+            super().__init__(data, url, filename, **named)
+            self.format, self.width, self.height = format, width, height
+
+        def _repr_mimebundle_(self, include=None, exclude=None):
+            if self.data is None:
+                sizes = "".join(' %s="%s"' % (k, v) for k, v in (("width", self.width), ("height", self.height)) if v)
+                return {"text/html": '<img src="%s"%s/>' % (self.url, sizes)}
+            for start, mime in ((b"\x89PNG", "image/png"), (b"\xff\xd8", "image/jpeg"), (b"GIF8", "image/gif"), (b"%PDF", "application/pdf")):
+                if bytes(self.data[:4]).startswith(start) if not isinstance(self.data, str) else False:
+                    return {mime: self.data}
+            return {"image/" + {"jpg": "jpeg"}.get(self.format, self.format or "png"): self.data}
+
+        def __repr__(self):
+            return "<IPython.core.display.Image object>"
+
+    class IFrame:
+        def __init__(self, src, width="100%", height=400, **_):
+            self.src, self.width, self.height = src, width, height
+
+        def _repr_html_(self):
+            return '<iframe width="%s" height="%s" src="%s" frameborder="0" allowfullscreen></iframe>' % (self.width, self.height, self.src)
+
+    def only(name, mime, method):
+        def show(*values, raw=False, **_):
+            for value in values:
+                send_forms({mime: value} if raw else forms_of(value, include=["text/plain", mime]))
+
+        setattr(module, name, show)
+
+    only("display_html", "text/html", "_repr_html_")
+    only("display_markdown", "text/markdown", "_repr_markdown_")
+    only("display_latex", "text/latex", "_repr_latex_")
+    only("display_png", "image/png", "_repr_png_")
+    only("display_svg", "image/svg+xml", "_repr_svg_")
+    only("display_json", "application/json", "_repr_json_")
+    module.DisplayObject, module.Image, module.IFrame, module.DisplayHandle = DisplayObject, Image, IFrame, DisplayHandle
+    module.display, module.update_display, module.clear_output = display, update_display, clear_output
+
+
+ASSIGNED = re.compile(r"^(\s*)([\w.,\[\]'\"* ]+?)\s*=\s*([!%])(?!=)(.*)$")
+ASKED = re.compile(r"^(\s*)(\?{1,2}\s*([%\w.]+)|([%\w.]+)\s*\?{1,2})\s*$")
+PIECE = re.compile(r"\"\"\"|'''|[\"'()\[\]{}#]")
+
+
+class Scanner:
+    """Tells for each line whether a statement can begin on it: outside brackets, strings and continued lines."""
+
+    def __init__(self):
+        self.string = None
+        self.depth = 0
+        self.continued = False
+
+    def begins(self):
+        return self.string is None and self.depth == 0 and not self.continued
+
+    def string_end(self, line, at):
+        while at < len(line):
+            if line[at] == "\\":
+                at += 2
+            elif line.startswith(self.string, at):
+                return at + len(self.string)
+            else:
+                at += 1
+        return None
+
+    def take(self, line):
+        at, self.continued = 0, False
+        while True:
+            if self.string is not None:
+                at = self.string_end(line, at)
+                if at is None:
+                    if len(self.string) == 1 and not line.endswith("\\"):
+                        self.string = None
+                    return
+                self.string = None
+            piece = PIECE.search(line, at)
+            if piece is None:
+                self.continued = line.endswith("\\")
+                return
+            found, at = piece.group(), piece.end()
+            if found == "#":
+                return
+            if found[0] in "\"'":
+                self.string = found
+            else:
+                self.depth = max(0, self.depth + (1 if found in "([{" else -1))
+
+
+def with_magics(code):
+    """The code with each magic as a call, every line where it was."""
+    if not MAGIC_HINT.search(code) or parses(code):
+        return code
+    lead = len(code) - len(code.lstrip("\r\n"))
+    if code[lead : lead + 2] == "%%":
+        head, _, body = code[lead + 2 :].partition("\n")
+        return "\n" * code[:lead].count("\n") + "__sbx_magic__('cell', %r, %r)" % (head, "\n" * (code[:lead].count("\n") + 1) + body)
+    lines, scanner, at = code.split("\n"), Scanner(), 0
+    while at < len(lines):
+        line, call = lines[at], None
+        if scanner.begins():
+            text, last = line, at
+            while text.endswith("\\") and last + 1 < len(lines):
+                last += 1
+                text = text[:-1] + lines[last]
+            call = magic_call(text)
+            if call is not None:
+                lines[at : last + 1] = [call] + [""] * (last - at)
+                at = last
+        if call is None:
+            scanner.take(line)
+        at += 1
+    return "\n".join(lines)
+
+
+def magic_call(line):
+    text = line.strip()
+    indent = line[: len(line) - len(line.lstrip())]
+    asked = ASKED.match(line)
+    if asked:
+        return "%s__sbx_magic__('help', %r, %r)" % (indent, asked.group(3) or asked.group(4), "??" in text)
+    if text.startswith("!"):
+        kind, command = ("lines", text[2:]) if text.startswith("!!") else ("system", text[1:])
+        return "%s__sbx_magic__(%r, %r)" % (indent, kind, command)
+    if text.startswith("%") and text[1:2].isalpha():
+        return "%s__sbx_magic__('line', %r)" % (indent, text[1:])
+    assigned = ASSIGNED.match(line)
+    if assigned:
+        kind = "lines" if assigned.group(3) == "!" else "line"
+        return "%s%s = __sbx_magic__(%r, %r)" % (indent, assigned.group(2), kind, assigned.group(4).strip())
+    return None
+
+
+def expanded(text, frame):
+    """$name and {expression} as IPython replaces them in commands."""
+
+    def value(found):
+        name, expression = found.group(1), found.group(2)
+        try:
+            if name is not None:
+                return str(frame.f_locals[name] if name in frame.f_locals else frame.f_globals[name])
+            return str(eval(expression, frame.f_globals, frame.f_locals))
+        except Exception:
+            return found.group()
+
+    return re.sub(r"(?<![\\$])\$([A-Za-z_]\w*)|\{([^{}]+)\}", value, text)
+
+
+def run_command(command, **named):
+    import subprocess
+
+    flush()
+    ended = subprocess.run(command, stdin=None if "input" in named else subprocess.DEVNULL, **named)
+    main["_exit_code"] = ended.returncode
+    return ended
+
+
+def magic(kind, text, extra=None):
+    """What the call in a transformed line runs."""
+    frame = sys._getframe(1)
+    if kind == "system":
+        run_command(expanded(text, frame), shell=True)
+        return None
+    if kind == "lines":
+        import subprocess
+
+        ended = run_command(expanded(text, frame), shell=True, stdout=subprocess.PIPE)
+        return ended.stdout.decode("utf-8", "replace").splitlines()
+    if kind == "help":
+        return tell_about(text, extra)
+    name, _, arguments = text.strip().partition(" ")
+    arguments = arguments.strip()
+    functions = CELL_MAGICS if kind == "cell" else LINE_MAGICS
+    function = functions.get(name)
+    if function is None:
+        mark = "%%" if kind == "cell" else "%"
+        raise UsageError("%s%s is not one of the magics of this shell, which are %s." % (mark, name, ", ".join(mark + other for other in sorted(functions))))
+    if name not in ("timeit", "time"):
+        arguments = expanded(arguments, frame)
+    return function(arguments, extra) if kind == "cell" else function(arguments)
+
+
+def tell_about(name, with_source):
+    import inspect
+
+    if name.startswith("%"):
+        known = name.lstrip("%") in LINE_MAGICS or name.lstrip("%") in CELL_MAGICS
+        print("%s is %s of this shell." % (name, "a magic" if known else "not a magic"))
+        return
+    try:
+        value = eval(name, main)
+    except Exception:
+        print("Object `%s` not found." % name)
+        return
+    if callable(value):
+        try:
+            print("Signature: %s%s" % (name, inspect.signature(value)))
+        except (TypeError, ValueError):
+            pass
+    else:
+        print("Value:     %s" % cut(text_of(value)))
+    print("Type:      %s" % type(value).__name__)
+    if with_source:
+        try:
+            print("Source:\n%s" % inspect.getsource(value).rstrip())
+            return
+        except (TypeError, OSError):
+            pass
+    print("Docstring: %s" % (inspect.getdoc(value) or "<no docstring>"))
+
+
+def duration(seconds):
+    for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= size:
+            return "%.3g %s" % (seconds / size, unit)
+    return "%.3g ns" % (seconds * 1e9)
+
+
+def magic_timeit(arguments, body=None):
+    import timeit
+
+    number, repeat, rest = 0, 7, arguments
+    while True:
+        option = re.match(r"-(n|r)\s*(\d+)\s*", rest) or re.match(r"-(q|o|c|t)\s+()", rest)
+        if not option:
+            break
+        if option.group(1) == "n":
+            number = int(option.group(2))
+        elif option.group(1) == "r":
+            repeat = int(option.group(2))
+        rest = rest[option.end() :]
+    timer = timeit.Timer(rest or "pass", globals=main) if body is None else timeit.Timer(body, rest or "pass", globals=main)
+    number = number or timer.autorange()[0]
+    times = [time / number for time in timer.repeat(repeat, number)]
+    mean = sum(times) / len(times)
+    deviation = (sum((time - mean) ** 2 for time in times) / len(times)) ** 0.5
+    print(
+        "%s ± %s per loop (mean ± std. dev. of %d run%s, %s loop%s each)"
+        % (duration(mean), duration(deviation), repeat, "" if repeat == 1 else "s", format(number, ","), "" if number == 1 else "s")
+    )
+
+
+def magic_time(arguments, body=None):
+    import time
+
+    before, cpu = time.perf_counter(), os.times()
+    value = None
+    try:
+        value = run_code(arguments if body is None else body, current.name)
+        value = None if current.quiet else value
+    finally:
+        after, used = time.perf_counter(), os.times()
+        user, system = used.user - cpu.user, used.system - cpu.system
+        print("CPU times: user %s, sys: %s, total: %s" % (duration(user), duration(system), duration(user + system)))
+        print("Wall time: %s" % duration(after - before))
+    return value
+
+
+def magic_cd(arguments):
+    previous = os.getcwd()
+    target = arguments.strip("'\"") or "~"
+    os.chdir(os.path.expanduser(magic_cd.previous if target == "-" else target))
+    magic_cd.previous = previous
+    print(os.getcwd())
+
+
+magic_cd.previous = "."
+
+
+def magic_env(arguments):
+    name, mark, value = arguments.partition("=") if "=" in arguments else arguments.partition(" ")
+    name = name.strip()
+    if not name:
+        return dict(os.environ)
+    if not mark:
+        return os.environ.get(name)
+    os.environ[name] = value.strip()
+    print("env: %s=%s" % (name, value.strip()))
+    return None
+
+
+def own_names():
+    return sorted(name for name in main if not name.startswith("_"))
+
+
+def magic_who(_):
+    print("   ".join(own_names()) or "Interactive namespace is empty.")
+
+
+def magic_whos(_):
+    for name in own_names():
+        print("%-16s %-16s %s" % (name, type(main[name]).__name__, cut(text_of(main[name]))[:60].replace("\n", " ")))
+
+
+def magic_reset(_):
+    for name in [name for name in main if not (name.startswith("__") and name.endswith("__"))]:
+        del main[name]
+
+
+def magic_run(arguments):
+    import runpy
+    import shlex
+
+    words = shlex.split(arguments)
+    if not words or words[0].startswith("-"):
+        raise UsageError("%run takes a file and its arguments.")
+    before = sys.argv
+    sys.argv = words
+    try:
+        names = runpy.run_path(words[0], run_name="__main__")
+    finally:
+        sys.argv = before
+    main.update((name, value) for name, value in names.items() if not name.startswith("__"))
+
+
+def magic_shell(program):
+    return lambda arguments: run_command(program + " " + arguments, shell=True) and None
+
+
+def magic_pip(arguments):
+    import shlex
+
+    run_command([sys.executable, "-m", "pip"] + shlex.split(arguments))
+
+
+def magic_accepted(_):
+    """Has no effect here: pictures and reloading need no setting, or have none."""
+
+
+def magic_load_ext(arguments):
+    if arguments.strip() != "autoreload":
+        raise UsageError("%load_ext needs IPython, which this interpreter does not have.")
+
+
+LINE_MAGICS = {
+    "timeit": magic_timeit,
+    "time": magic_time,
+    "cd": magic_cd,
+    "pwd": lambda _: os.getcwd(),
+    "env": magic_env,
+    "set_env": magic_env,
+    "who": magic_who,
+    "whos": magic_whos,
+    "reset": magic_reset,
+    "run": magic_run,
+    "pip": magic_pip,
+    "matplotlib": magic_accepted,
+    "config": magic_accepted,
+    "autoreload": magic_accepted,
+    "load_ext": magic_load_ext,
+    "reload_ext": magic_load_ext,
+    "lsmagic": lambda _: print("%" + "  %".join(sorted(LINE_MAGICS)) + "\n%%" + "  %%".join(sorted(CELL_MAGICS))),
+}
+for _name in ("ls", "cat", "mkdir", "rmdir", "cp", "mv", "rm"):
+    LINE_MAGICS[_name] = magic_shell(_name)
+
+
+def magic_script(program):
+    def run(arguments, body):
+        import shlex
+        import subprocess
+
+        words = shlex.split(arguments) if program is None else [program] + shlex.split(arguments)
+        if not words:
+            raise UsageError("%%script takes a program and its arguments.")
+        ended = run_command(words, input=body.encode("utf-8", "surrogateescape"))
+        if ended.returncode != 0:
+            raise subprocess.CalledProcessError(ended.returncode, words)
+
+    return run
+
+
+def magic_writefile(arguments, body):
+    words = arguments.split()
+    appends = "-a" in words
+    names = [word for word in words if word != "-a"]
+    if not names:
+        raise UsageError("%%writefile takes the name of a file, and -a before it to append.")
+    path = os.path.expanduser(names[0].strip("'\""))
+    print("%s %s" % ("Appending to" if appends else "Overwriting" if os.path.exists(path) else "Writing", path))
+    with open(path, "a" if appends else "w", encoding="utf-8") as file:
+        file.write(body.lstrip("\n") if body.startswith("\n") else body)
+
+
+def magic_show(mime):
+    return lambda _, body: send_forms({mime: body.lstrip("\n")})
+
+
+class Captured:
+    def __init__(self, out, err):
+        self.stdout, self.stderr, self.outputs = out, err, []
+
+    def show(self):
+        sys.stdout.write(self.stdout)
+        sys.stderr.write(self.stderr)
+
+    __call__ = show
+
+    def __str__(self):
+        return self.stdout
+
+
+def magic_capture(arguments, body):
+    import contextlib
+    import io
+
+    out, err, sent = io.StringIO(), io.StringIO(), current.sent
+    name = arguments.split()[-1] if arguments.split() and not arguments.split()[-1].startswith("-") else None
+    current.sent = CELL_BYTES + 1  # nothing is shown
+    left_out, current.left_out = current.left_out, LEFT_OUT
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            run_code(body, current.name)
+            show_figures()
+    finally:
+        current.sent, current.left_out = sent, left_out
+        if name:
+            main[name] = Captured(out.getvalue(), err.getvalue())
+
+
+CELL_MAGICS = {
+    "timeit": magic_timeit,
+    "time": magic_time,
+    "capture": magic_capture,
+    "writefile": magic_writefile,
+    "file": magic_writefile,
+    "script": magic_script(None),
+    "html": magic_show("text/html"),
+    "HTML": magic_show("text/html"),
+    "markdown": magic_show("text/markdown"),
+    "latex": magic_show("text/latex"),
+    "svg": magic_show("image/svg+xml"),
+    "SVG": magic_show("image/svg+xml"),
+    "javascript": magic_show("application/javascript"),
+    "js": magic_show("application/javascript"),
+}
+for _name in ("bash", "sh", "perl", "ruby"):
+    CELL_MAGICS[_name] = magic_script(_name)
+for _name in ("python", "python3"):
+    CELL_MAGICS[_name] = magic_script(sys.executable)
+
+
+def outside_functions(tree):
+    """The nodes of a cell but for the bodies of its functions, which run when they are called."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def names_of_asyncio(nodes):
+    """What the nodes import of asyncio, and what earlier cells did: (names of the module, {name: what it is there})."""
+    module = sys.modules.get("asyncio")
+    modules = {name for name, value in list(main.items()) if module is not None and value is module}
+    parts = {name: name for name in NEED_A_LOOP + RUN_A_LOOP if name in main and main[name] is getattr(module, name, None)}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            modules.update(each.asname or each.name for each in node.names if each.name == "asyncio")
+        elif isinstance(node, ast.ImportFrom) and node.module == "asyncio":
+            parts.update((each.asname or each.name, each.name) for each in node.names)
+    return modules, parts
+
+
+# Questions of an editor about code that does not run yet.
+
+MATCHES = 200  # names that one completion offers
+NAME_CHARACTERS = 200
+BLOCK_ENDS = re.compile(r"(return|pass|raise|break|continue)\b")
+WORD_BEFORE = re.compile(r"((?:[^\W\d]\w*\.)*)([^\W\d]\w*)?$")
+
+
+def next_indent(lines):
+    """The blanks that the next line of an incomplete cell begins with."""
+    line = next((line for line in reversed(lines) if line.strip()), "")
+    indent = line[: len(line) - len(line.lstrip())]
+    text = line.partition("#")[0].strip()
+    if text.endswith(":"):
+        return indent + "    "
+    return indent[:-4] if BLOCK_ENDS.match(text) else indent
+
+
+def has_open_block(text, flags):
+    """Whether the last statement is a block to which another line may be added."""
+    body = compile(text, "<input>", "exec", ast.PyCF_ONLY_AST | flags, True).body
+    return bool(body) and hasattr(body[-1], "body") and body[-1].end_lineno > body[-1].lineno
+
+
+def with_whole_lines(code):
+    """Without the blanks of an empty last line, with which an editor indents."""
+    head, end, last = code.rpartition("\n")
+    return code if last.strip() else head + end
+
+
+def is_cell_magic(code):
+    return code.lstrip().startswith("%%")
+
+
+def completeness(code):
+    """As at Python's own prompt: a block of several lines is complete when an empty line follows it."""
+    import codeop
+
+    code = with_whole_lines(code)
+    if is_cell_magic(code):
+        return {"status": "complete" if code.endswith("\n") else "incomplete"}
+    compiler = codeop.CommandCompiler()
+    compiler.compiler.flags |= TOP_LEVEL_AWAIT | futures
+    try:
+        text = with_magics(code)
+        complete = compiler(text, "<input>", "exec") is not None
+        if complete and not code.endswith("\n"):
+            complete = not has_open_block(text, TOP_LEVEL_AWAIT | futures)
+    except (SyntaxError, ValueError, OverflowError):
+        return {"status": "invalid"}
+    return {"status": "complete"} if complete else {"status": "incomplete", "indent": next_indent(code.split("\n"))}
+
+
+def ipython_completeness(shell, code):
+    code = with_whole_lines(code)
+    if is_cell_magic(code):
+        return completeness(code)
+    status, indent = shell.input_transformer_manager.check_complete(code)
+    return {"status": status, "indent": " " * (indent or 0)}
+
+
+def names_for(owners, prefix):
+    """What can stand for the word that begins so: names of the cells, or of the value before the last point."""
+    if not owners:
+        import keyword
+
+        return set(main) | set(vars(builtins)) | set(keyword.kwlist)
+    names = owners.split(".")[:-1]
+    value = main[names[0]] if names[0] in main else getattr(builtins, names[0])
+    for name in names[1:]:
+        value = getattr(value, name)
+    return dir(value)
+
+
+def completion(code):
+    found = WORD_BEFORE.search(code)
+    owners, prefix = found.group(1), found.group(2) or ""
+    if code[: found.start()].endswith(".") or not owners + prefix:
+        return {}
+    try:
+        names = names_for(owners, prefix)
+    except Exception:
+        return {}
+    fits = [name for name in names if isinstance(name, str) and name.startswith(prefix) and (prefix or not name.startswith("_"))]
+    return {"replaces": prefix, "matches": [name[:NAME_CHARACTERS] for name in sorted(fits)[:MATCHES]]}
+
+
+def ipython_completion(shell, code):
+    line = code.rpartition("\n")[2]
+    replaces, matches = shell.complete("", line, len(line))
+    return {"replaces": replaces, "matches": [str(match)[:NAME_CHARACTERS] for match in sorted(set(matches))[:MATCHES]]}
+
+
+def inspect(request):
+    """Answers in any case: what a value's own code raises or forks is not an answer."""
+    answer = {}
+    ask = questions.get(request.get("what"))
+    failure = guarded(lambda: answer.update(ask(request["code"]))) if ask else None
+    if not channel.is_ours():
+        end_child(failure)
+    guarded(flush_all)
+    try:
+        channel.send(event="inspected", nonce=request["nonce"], **answer)
+    except (ValueError, TypeError, RecursionError):
+        channel.send(event="inspected", nonce=request["nonce"])
+
+
+def in_ipython(question):
+    """A question in IPython's words where the interpreter has it."""
+
+    def ask(code):
+        return (question if load_ipython() is None else questions[question.__name__])(code)
+
+    return ask
+
+
+questions = {"completeness": in_ipython(completeness), "completion": in_ipython(completion)}
+
+
 def load_ipython():
     """Returns IPython's shell, None if it is not usable. Cells run in it from now on, and the rest of this one shows values in it."""
     global ipython, run_in_shell
@@ -2152,32 +2265,6 @@ def take_over(shell, before):
         shell.execution_count = current.count
     if sys.displayhook is show_as_ipython:
         sys.displayhook = shell.displayhook
-
-
-def hook_ipython(_module):
-    if in_main_thread():
-        load_ipython()
-
-
-def hook_console(module):
-    """pandas asks whether IPython's kernel shows it. The answer does not need the shell."""
-    module.get_ipython = lambda: None
-
-
-def prepare_ipython():
-    global text_form, history
-    history = History()
-    main.update(history.names, **history.last_values, _dh=history.directories, get_ipython=get_ipython)
-    text_form = pretty_text
-    builtins.display, builtins.get_ipython, builtins.__IPYTHON__ = display, get_ipython, True
-    sys.ps1, sys.ps2, sys.ps3 = "In : ", "...: ", "Out: "
-    sys.setrecursionlimit(max(3000, sys.getrecursionlimit()))  # what jedi sets, which IPython imports
-    HOOKS.update({"IPython": hook_ipython, "pandas.io.formats.console": hook_console})
-
-
-history = None
-ipython = None  # its shell, once it is loaded
-loading = _thread.RLock()
 
 
 # IPython's shell.
@@ -2327,54 +2414,7 @@ def run_in_ipython(shell, cell):
     if failure is not None:
         raise failure
 
-
-class Quit:
-    """exit and quit: as site's, but they leave standard input open."""
-
-    def __init__(self, name):
-        self.name = name
-
-    def __repr__(self):
-        return "Use %s() to end the cell" % self.name
-
-    def __call__(self, code=None):
-        raise SystemExit(code)
-
-
-def use_plain_shell():
-    global run_in_shell, text_form
-    run_in_shell, text_form = run_plain, text_of
-    builtins.display = display
-    builtins.__sbx_magic__ = magic
-    sys.displayhook = show_value
-    HOOKS["IPython.display"] = hook_display
-    sys.meta_path.append(Minimal)
-
-
-def directory_of_ipython():
-    """None if the interpreter has no IPython."""
-    from importlib.util import find_spec
-
-    spec = find_spec("IPython")
-    places = list(spec.submodule_search_locations or ()) if spec is not None else []
-    return os.path.join(os.path.abspath(places[0]), "") if places else None
-
-
-def find_shell():
-    """Returns its name."""
-    global run_in_shell, shell_directory
-    wanted = os.environ.get("SBX_CELL_SHELL")
-    shell_directory = None if wanted == PLAIN else directory_of_ipython()
-    if shell_directory is None:
-        use_plain_shell()
-        return PLAIN
-    run_in_shell = run_as_ipython
-    prepare_ipython()
-    if wanted == IPYTHON:
-        load_ipython()
-    return PLAIN if run_in_shell is run_plain else IPYTHON
-
-
+
 # An interpreter may be started ahead of its context. Programs of other contexts can change what the next start would find.
 
 
@@ -2446,47 +2486,7 @@ def is_unchanged(found):
     return (not loaded_shell and is_where(BEGAN_IN) and are_there(list(sys.modules.values())) and found == found_now()
             and max(changed for _, _, changed in found.values()) < STARTED)
 
-
-def serve():
-    found_by_start = None
-    shell = find_shell()
-    saved_builtins.update(vars(builtins))
-    channel.send(event="ready", language="python", version="%d.%d.%d" % sys.version_info[:3], shell=shell)
-    while True:
-        request = channel.receive()
-        if request is None:
-            return
-        if request.get("op") == "cell":
-            run_cell(request)
-        elif request.get("op") == "inspect":
-            inspect(request)
-        elif request.get("op") == "wait":
-            found_by_start = found_now()
-        elif request.get("op") == "unchanged":
-            channel.send(event="unchanged", unchanged=is_unchanged(found_by_start))
-        elif request.get("op") == "ping":
-            channel.send(event="pong")
-
-
-def start():
-    """Serves until the requests end. A forked child that comes here ends too."""
-    try:
-        serve()
-        code = 0
-    except BaseException as error:  # a cell closed the channel, or memory is exhausted
-        complain("the context ends: %s: %s" % (name_of(error), said_by(error)))
-        code = 1
-    if channel.is_ours():
-        import atexit
-
-        try:
-            atexit._run_exitfuncs()
-        except BaseException:
-            pass
-    flush_all()
-    end_process(code)
-
-
+
 OWN = globals()
 MAIN_THREAD = _thread.get_ident()
 STARTED = time.time() - 1
