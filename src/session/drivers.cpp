@@ -29,8 +29,9 @@ const std::vector<Driver>& drivers() {
        .tells_changes = true,
        .from_file = true,
        .arguments = {"-u", "-X", "utf8", "-c",
-                     "exec(compile(open(5,encoding='utf-8').read(),'<sbx>','exec'),"
-                     "{'__name__':'__sbx__'})"}},
+                     "first,*parts,last=open(5,encoding='utf-8').read().split('\f');"
+                     "exec(compile(first+last,'<sbx>','exec'),"
+                     "{'__name__':'__sbx__','parts_put_off':parts})"}},
       {.language = "javascript",
        .extensions = {".js"},
        .text = k_javascript_driver,

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The driver of Python contexts: the table of cells under its own shell and under IPython's, interrupts, attacks."""
 
+import ast
 import glob
 import os
 import pathlib
@@ -15,7 +16,8 @@ from harness import wait_until
 from python_table import GROUPS, NEEDS, Rows, has
 
 SYSTEM = "/usr/bin/python3"
-BOOT = f'exec(compile(open({str(DRIVERS / "python.py")!r},encoding="utf-8").read(),"<sbx>","exec"),{{"__name__":"__sbx__"}})'
+BOOT = (f'first,*parts,last=open({str(DRIVERS / "python.py")!r},encoding="utf-8").read().split("\\f");'
+        'exec(compile(first+last,"<sbx>","exec"),{"__name__":"__sbx__","parts_put_off":parts})')
 
 
 def version_of(python):
@@ -174,6 +176,23 @@ class Interpreters(PythonTest):
         context = self.python(directory + "/venv/bin/python")
         self.assertEqual(context.cell("import sys; sys.prefix").text, repr(os.path.realpath(directory) + "/venv"))
         self.table("values", directory + "/venv/bin/python")
+
+    def test_what_is_put_off_is_used_through_functions(self):
+        """A class or a table of a part that is not compiled yet is not there: only functions have stand-ins."""
+        first, *parts, last = (DRIVERS / "python.py").read_text().split("\f")
+        self.assertTrue(parts)
+        trees = [ast.parse(text) for text in (first + last, *parts)]
+        for at, tree in enumerate(trees[1:], 1):
+            functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+            own = {node.id for part in tree.body for node in ast.walk(part) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not isinstance(part, ast.FunctionDef)}
+            own |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+            self.assertTrue(functions)
+            for other in trees[:at] + trees[at + 1 :]:
+                named = {node.id for node in ast.walk(other) if isinstance(node, ast.Name)}
+                shadowed = {node.id for node in ast.walk(other) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+                self.assertEqual(named & own - shadowed, set())
+                compared = {side.id for node in ast.walk(other) if isinstance(node, ast.Compare) for side in (node.left, *node.comparators) if isinstance(side, ast.Name)}
+                self.assertEqual(compared & functions, set(), "a stand-in is not the function")
 
     def test_text_or_file_as_program(self):
         text = (DRIVERS / "python.py").read_text()

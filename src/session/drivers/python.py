@@ -1,7 +1,8 @@
 """Driver of a Python context: runs cells in one interpreter that keeps its state. Python 3.8 and later.
 
 Started as  python3 -u -X utf8 -c BOOT  where BOOT reads this text and executes it in a dictionary of its own; -c TEXT
-and a script file work as well. Descriptor 3 brings requests, 4 takes replies; both are moved away before a cell runs.
+and a script file work as well. Form feeds divide the text: to compile all of it takes longer than to start the interpreter,
+and most cells need the first part and the last one only. BOOT compiles these; put_off() sees to the others. Descriptor 3 brings requests, 4 takes replies; both are moved away before a cell runs.
 A message is its length in decimal digits, a line feed, and that many bytes of JSON.
 
 Everything here is the untrusted side: a cell can reach this code and change it. The supervisor believes an answer
@@ -21,10 +22,10 @@ import builtins
 # Functions below use this copy: a cell that replaces builtins does not change the driver.
 __builtins__ = dict(vars(builtins))
 
-import _signal as signal  # the module that signal wraps in Python
+import _ast  # ast wraps it in Python
+import _signal as signal  # as signal wraps this
 import _thread
-import ast
-import base64
+import binascii
 import errno
 import fcntl
 import json
@@ -52,6 +53,8 @@ CO_COROUTINE = 0x80
 FUTURES = 0  # flags of the __future__ imports that cells made
 for _name in __import__("__future__").all_feature_names:
     FUTURES |= getattr(__import__("__future__"), _name).compiler_flag
+
+parts_put_off = globals().get("parts_put_off", ())  # of BOOT
 
 # Bound now: a cell that replaces them, for a test of its own say, does not change the driver.
 to_json, from_json = json.dumps, json.loads
@@ -227,6 +230,26 @@ class Postponed:
                 raise KeyboardInterrupt
 
 
+def put_off(part):
+    """Puts stand-ins in the places of a part's functions. The first one that is called compiles the part. Its classes and tables are
+    for its own functions alone: they are not there before."""
+
+    def stand_in(name):
+        def call(*arguments, **named):
+            with loading, Postponed():
+                if OWN[name] is call:
+                    exec(compile(part, "<sbx>", "exec"), OWN)
+            return OWN[name](*arguments, **named)
+
+        return call
+
+    for name in re.findall(r"^def (\w+)", part, re.MULTILINE):
+        OWN[name] = stand_in(name)
+
+
+loading = _thread.RLock()
+
+
 # The order of output and values: the reader counts the output that it has read when it reads a value. So a value waits
 # until the output before it has been read, and the output after it until the value has been read.
 
@@ -325,10 +348,8 @@ def complain(words):
 
 def text_of(value):
     if real_method(value, "_repr_pretty_") is not None:
-        printer = Printer()
         try:
-            printer.pretty(value)
-            return "".join(printer.parts)
+            return printed(value)
         except Exception as error:
             complain("_repr_pretty_ of %s raised %s: %s" % (name_of(value), name_of(error), said_by(error)))
     try:
@@ -439,7 +460,7 @@ def add_special_forms(value, forms):
 def form_as_json(mime, form):
     """(JSON text, size in bytes) of one form. Bytes become base64."""
     if isinstance(form, (bytes, bytearray, memoryview)):
-        form = base64.b64encode(form).decode("ascii")
+        form = binascii.b2a_base64(form, newline=False).decode("ascii")
     is_json = mime == "application/json" or mime.endswith("+json")
     if is_json and isinstance(form, str) and mime != TABLE:
         try:
@@ -497,7 +518,7 @@ def send_forms(forms, main=False, ends=False, display_id=None, update=False):
 
 class DisplayHandle:
     def __init__(self, display_id=None):
-        self.display_id = display_id or base64.b16encode(os.urandom(16)).decode().lower()
+        self.display_id = display_id or os.urandom(16).hex()
 
     def __repr__(self):
         return "<DisplayHandle display_id=%s>" % self.display_id
@@ -785,14 +806,29 @@ def report_error(error):
 # Magics of the plain shell.
 
 MAGIC_HINT = re.compile(r"^\s*(%|!|\?)|=\s*[!%]|\?\s*$", re.MULTILINE)
+def tree_of(code, name="<input>", flags=0):
+    """As ast.parse() gives it."""
+    return compile(code, name, "exec", _ast.PyCF_ONLY_AST | flags, True)
+
+
 def parses(code):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            ast.parse(code)
+            tree_of(code)
             return True
         except (SyntaxError, ValueError):
             return False
+
+
+def with_magics(code):
+    """The code with each magic as a call, every line where it was."""
+    return code if not MAGIC_HINT.search(code) or parses(code) else with_calls(code)
+
+
+def magic(kind, text, extra=None):
+    """What the call in a transformed line runs."""
+    return run_magic(kind, text, extra, sys._getframe(1))
 
 
 def flush():
@@ -832,11 +868,7 @@ def needs_running_loop(text, tree=None):
     """Whether a cell uses, outside of functions, what needs a running event loop, as it runs in notebooks."""
     if not any(name in text for name in NEED_A_LOOP) or (tree is None and not parses(text)):
         return False
-    nodes = list(outside_functions(ast.parse(text) if tree is None else tree))
-    modules, parts = names_of_asyncio(nodes)
-    used = {parts.get(node.id) for node in nodes if isinstance(node, ast.Name)}
-    used.update(node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules)
-    return any(name in used for name in NEED_A_LOOP) and not any(name in used for name in RUN_A_LOOP)
+    return uses_running_loop(tree_of(text) if tree is None else tree)
 
 
 async def evaluated(codes):
@@ -895,16 +927,16 @@ def run_code(text, name):
     """Runs the statements and returns the value of the last one, None if it has none or is silenced."""
     global futures
     flags = TOP_LEVEL_AWAIT | futures
-    tree = compile(text, name, "exec", ast.PyCF_ONLY_AST | flags, True)
+    tree = tree_of(text, name, flags)
     needs_loop = needs_running_loop(text, tree)
     last = None
-    if tree.body and isinstance(tree.body[-1], ast.Expr):
+    if tree.body and isinstance(tree.body[-1], _ast.Expr):
         last = tree.body.pop()
     quiet = last is not None and is_quiet(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), last)
     body = compile(tree, name, "exec", flags, True) if tree.body else None
     if body is not None:
         futures |= body.co_flags & FUTURES
-    value = None if last is None else compile(ast.Expression(last.value), name, "eval", TOP_LEVEL_AWAIT | futures, True)
+    value = None if last is None else compile(_ast.Expression(last.value), name, "eval", TOP_LEVEL_AWAIT | futures, True)
     if name == current.name:
         sources.append((name, text, TOP_LEVEL_AWAIT | futures))
     del tree, last
@@ -982,6 +1014,7 @@ class Cell:
 
 
 current = None
+questions = {}  # by name, what answers one of an editor
 
 
 def guarded(function, *arguments):
@@ -1251,7 +1284,7 @@ def may_be_a_magic(code):
         return False
     import keyword
 
-    return not keyword.iskeyword(found.group(1)) and isinstance(ast.parse(code).body[0], ast.Expr)
+    return not keyword.iskeyword(found.group(1)) and isinstance(tree_of(code).body[0], _ast.Expr)
 
 
 def needs_ipython(cell):
@@ -1299,7 +1332,6 @@ def prepare_ipython():
 
 history = None
 ipython = None  # its shell, once it is loaded
-loading = _thread.RLock()
 
 
 class Quit:
@@ -1444,6 +1476,12 @@ class Printer:
         finally:
             self.open.pop()
 
+
+def printed(value):
+    printer = Printer()
+    printer.pretty(value)
+    return "".join(printer.parts)
+
 
 def is_small_json(value):
     """Whether a dict or list holds nothing but what JSON has, so that who reads it gets equal values. No code of the value's runs."""
@@ -1536,6 +1574,8 @@ def without_nan(value):
     return text_of(value)
 
 
+import ast
+
 REBUILD = """import marshal
 for _code in marshal.loads(%r):
     try:
@@ -1566,7 +1606,7 @@ def definitions_file():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for name, text, flags in sources:
-                for node in compile(text, name, "exec", ast.PyCF_ONLY_AST | flags, True).body:
+                for node in tree_of(text, name, flags).body:
                     if is_definition(node):
                         try:
                             codes.append(compile(ast.Module([node], []), name, "exec", flags, True))
@@ -1719,10 +1759,7 @@ class Scanner:
                 self.depth = max(0, self.depth + (1 if found in "([{" else -1))
 
 
-def with_magics(code):
-    """The code with each magic as a call, every line where it was."""
-    if not MAGIC_HINT.search(code) or parses(code):
-        return code
+def with_calls(code):
     lead = len(code) - len(code.lstrip("\r\n"))
     if code[lead : lead + 2] == "%%":
         head, _, body = code[lead + 2 :].partition("\n")
@@ -1787,9 +1824,7 @@ def run_command(command, **named):
     return ended
 
 
-def magic(kind, text, extra=None):
-    """What the call in a transformed line runs."""
-    frame = sys._getframe(1)
+def run_magic(kind, text, extra, frame):
     if kind == "system":
         run_command(expanded(text, frame), shell=True)
         return None
@@ -2072,6 +2107,9 @@ for _name in ("python", "python3"):
     CELL_MAGICS[_name] = magic_script(sys.executable)
 
 
+import ast
+
+
 def outside_functions(tree):
     """The nodes of a cell but for the bodies of its functions, which run when they are called."""
     pending = [tree]
@@ -2094,6 +2132,14 @@ def names_of_asyncio(nodes):
             parts.update((each.asname or each.name, each.name) for each in node.names)
     return modules, parts
 
+
+def uses_running_loop(tree):
+    nodes = list(outside_functions(tree))
+    modules, parts = names_of_asyncio(nodes)
+    used = {parts.get(node.id) for node in nodes if isinstance(node, ast.Name)}
+    used.update(node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules)
+    return any(name in used for name in NEED_A_LOOP) and not any(name in used for name in RUN_A_LOOP)
+
 
 # Questions of an editor about code that does not run yet.
 
@@ -2115,7 +2161,7 @@ def next_indent(lines):
 
 def has_open_block(text, flags):
     """Whether the last statement is a block to which another line may be added."""
-    body = compile(text, "<input>", "exec", ast.PyCF_ONLY_AST | flags, True).body
+    body = tree_of(text, flags=flags).body
     return bool(body) and hasattr(body[-1], "body") and body[-1].end_lineno > body[-1].lineno
 
 
@@ -2211,7 +2257,8 @@ def in_ipython(question):
     return ask
 
 
-questions = {"completeness": in_ipython(completeness), "completion": in_ipython(completion)}
+for _question in (completeness, completion):
+    questions.setdefault(_question.__name__, in_ipython(_question))
 
 
 def load_ipython():
@@ -2495,6 +2542,8 @@ try:
 except OSError:
     BEGAN_IN = ""  # is_where() then says no
 shell_directory = None
+for _part in parts_put_off:
+    put_off(_part)
 run_in_shell = None
 text_form = text_of  # the text of a value
 saved_builtins = {}
