@@ -22,6 +22,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/held.hpp"
 #include "base/process.hpp"
 #include "base/sys.hpp"
 #include "doctor/child.hpp"
@@ -106,8 +107,9 @@ Answer change_root() {
 
 Answer mount_overlay() {
   if (!mount_tmpfs()) return {kInside, errno};
-  for (const char* name : {"/usr/l", "/usr/u", "/usr/w", "/usr/m"})
-    if (::mkdir(name, 0700) != 0) return {kInside, errno};
+  const UniqueFd usr(::open("/usr", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (const char* name : {"l", "u", "w", "m"})
+    if (!held::make_directory(usr.get(), name, 0700)) return {kInside, errno};
   constexpr const char* kLayers = "lowerdir=/usr/l,upperdir=/usr/u,workdir=/usr/w,userxattr";
   return ::mount("overlay", "/usr/m", "overlay", 0, kLayers) == 0 ? passed()
                                                                   : Answer{kInside, errno};

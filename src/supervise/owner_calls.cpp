@@ -14,6 +14,7 @@
 #include <span>
 #include <utility>
 
+#include "base/held.hpp"
 #include "base/message.hpp"
 #include "base/sys.hpp"
 
@@ -149,21 +150,17 @@ int OwnerCalls::change_mode(const Found& found, std::uint64_t mode) const {
   if (found.error != 0) return found.error;
   constexpr std::uint64_t kSetsIds = S_ISUID | S_ISGID;
   if ((mode & kSetsIds) != 0) return EPERM;
-  const std::string link = own_link(found.file.get());
-  const auto wanted = static_cast<mode_t>(mode & 01777);
-  return ::fchmodat(AT_FDCWD, link.c_str(), wanted, 0) == 0 ? 0 : errno;
+  return held::set_mode(found.file.get(), static_cast<mode_t>(mode & 01777)) ? 0 : errno;
 }
 
 /// utimensat(directory, path, times, flags); without a path: of the descriptor itself.
 int OwnerCalls::change_times(const NotedCall& call, const CallerMemory& memory) const {
   const auto& a = call.arguments;
-  std::array<timespec, 2> times{};
+  timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW}, {.tv_sec = 0, .tv_nsec = UTIME_NOW}};
   if (a[2] != 0 && !memory.read(a[2], std::as_writable_bytes(std::span(times)))) return EFAULT;
   const Found found = a[1] == 0 ? by_descriptor(memory, a[0]) : by_path(memory, a[0], a[1], a[3]);
   if (found.error != 0) return found.error;
-  const std::string link = own_link(found.file.get());
-  return ::utimensat(AT_FDCWD, link.c_str(), a[2] == 0 ? nullptr : times.data(), 0) == 0 ? 0
-                                                                                         : errno;
+  return held::set_times(found.file.get(), times) ? 0 : errno;
 }
 
 /// The kernel says where it lies, in the supervisor's own view, which the program shares.

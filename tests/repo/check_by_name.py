@@ -9,10 +9,9 @@ import sys
 CALLS = ["chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat", "utime", "utimes", "lutimes", "futimes", "futimens",
          "futimesat", "utimensat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir", "remove", "mkdir", "mkdirat", "mkdtemp",
          "symlink", "symlinkat", "link", "linkat", "mknod", "mknodat", "mkfifo", "mkfifoat"]
-# The child acts in the new root before any program starts, and the self-test in a mount namespace of its own. What the supervisor does
-# in place of a program it does on what it holds open; the filter only lists these calls.
-PLACES = re.compile(r"^src/(base/held\.cpp|spawn/(child\w*|payload)\.(cpp|hpp)|doctor/probes\.cpp|supervise/owner_calls\.cpp|plan/filter/outside\.cpp)$")
-CALL = re.compile(r"(?:::|\bSYS_|\b__NR_)(%s)\b" % "|".join(CALLS))
+# The child acts in the new root before any program starts.
+PLACES = re.compile(r"^src/(base/held\.cpp|spawn/child\w*\.(cpp|hpp))$")
+CALL = re.compile(r"(?:::|\bsyscall\(\s*(?:SYS_|__NR_))(%s)\b" % "|".join(CALLS))
 # Of the C library without "::", and of the C++ library.
 OTHER = re.compile(r"(?<![\w.>:])(?:(?:%s)\s*\(\s*[a-z_]+(?:\.get\(\)|\.c_str\(\)))|std::(?:remove|rename)\s*\(\s*\"|std::filesystem" %
                    "|".join(call for call in CALLS if call not in ("remove", "link", "rename")))
