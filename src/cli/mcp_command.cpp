@@ -18,17 +18,17 @@
 namespace sbx::cli {
 namespace {
 
-Result<mcp::Options> server_options(const Invocation& typed, const OwnProcess& process) {
+Result<agent::Options> server_options(const Invocation& typed, const OwnProcess& process) {
   if (!typed.operands.empty())
     return usage("usage", "\"sbx " + typed.command + "\" takes no operands",
                  "sbx mcp serves on standard input and output");
   if (!typed.session.empty()) SBX_TRY(session::check_name(typed.session));
-  mcp::Options options{.session = typed.session,
-                       .shares_contexts = typed.mcp.shares_contexts,
-                       .max_text = typed.mcp.max_text,
-                       .log = typed.mcp.log,
-                       .allows_apply = typed.mcp.allows_apply,
-                       .is_structured = typed.mcp.is_structured};
+  agent::Options options{.session = typed.session,
+                         .shares_contexts = typed.mcp.shares_contexts,
+                         .max_text = typed.mcp.max_text,
+                         .log = typed.mcp.log,
+                         .allows_apply = typed.mcp.allows_apply,
+                         .is_structured = typed.mcp.is_structured};
   options.start.policies = typed.policies;
   if (options.start.policies.empty()) options.start.policies = {{"agent"}};
   // As if it were typed first: a later --set decides otherwise.
@@ -48,7 +48,7 @@ Result<mcp::Options> server_options(const Invocation& typed, const OwnProcess& p
 int mcp_tools_command(const Invocation& typed, const OwnProcess& process) {
   const auto options = server_options(typed, process);
   if (!options) return complain(typed, options.error());
-  auto facts = mcp::facts_of(*options);
+  auto facts = agent::facts_of(*options);
   if (!facts) return complain(typed, facts.error(), exit_status::kCouldNot);
   const std::string tools = dump(mcp::list_of_tools(*facts));
   const bool printed = record::print_answer(typed.mcp.hashes ? sha256_hex(tools) + "\n" : tools);

@@ -10,11 +10,11 @@
 
 #include <sbx/units.hpp>
 
+#include "agent/files.hpp"
+#include "agent/rendering.hpp"
 #include "base/tell.hpp"
 #include "base/text.hpp"
 #include "host/state.hpp"
-#include "mcp/files.hpp"
-#include "mcp/rendering.hpp"
 #include "session/json.hpp"
 
 namespace sbx::mcp {
@@ -44,8 +44,8 @@ void add_structure(Json& result) {
 
 }  // namespace
 
-Calls::Calls(EventLoop& loop, Wire& wire, const Options& options, const Facts& facts,
-             client::Starter& starter, Log log)
+Calls::Calls(EventLoop& loop, Wire& wire, const agent::Options& options, const agent::Facts& facts,
+             client::Starter& starter, agent::Log log)
     : loop_(loop),
       wire_(wire),
       facts_(facts),
@@ -63,14 +63,15 @@ Calls::Calls(EventLoop& loop, Wire& wire, const Options& options, const Facts& f
             write_stderr(words);
             log_.note(words);
           }),
-      jobs_(loop, place_, facts, log_, retired_, [this](const JobPointer& job) { ended(job); }) {}
+      jobs_(loop, place_, facts, log_, retired_,
+            [this](const agent::JobPointer& job) { ended(job); }) {}
 
 void Calls::take(Request request) {
   const auto refuses = [&](Code code, std::string why) {
     wire_.send(problem_text({request.id, code, std::move(why)}));
   };
   const auto mistaken = [&](const std::string& sentence) {
-    wire_.send(answer_text(request.id, request.era, result_of_mistake(sentence)));
+    wire_.send(answer_text(request.id, request.era, agent::result_of_mistake(sentence)));
   };
   const Json& name = part(request.params, "name");
   const Tool* const tool = name.is_string() ? find_tool(name.get<std::string>(), facts_) : nullptr;
@@ -99,7 +100,7 @@ void Calls::begin(const std::string& key) {
   show_progress(key, pending, sys::now_microseconds());
   if (pending.tool->kind == ToolKind::wait) return wait_for(key, pending);
   if (pending.tool->kind == ToolKind::get_policy)
-    return answer(key, result_of_text(policy_text(facts_)));
+    return answer(key, agent::result_of_text(agent::policy_text(facts_)));
   place_.prepare([this, key](bool is_there) {
     Pending* const ready = find(key);
     if (ready == nullptr) return;
@@ -114,7 +115,7 @@ void Calls::begin_inside(const std::string& key, Pending& pending) {
   switch (pending.tool->kind) {
     case ToolKind::run_code: {
       const auto job = jobs_.run_code(pending.arguments);
-      return job ? await(key, pending, *job) : refuse(key, sentence_of(job.error()));
+      return job ? await(key, pending, *job) : refuse(key, agent::sentence_of(job.error()));
     }
     case ToolKind::run_command:
       return await(key, pending, jobs_.run_command(pending.arguments));
@@ -143,7 +144,7 @@ void Calls::answer(const std::string& key, Json result) {
 }
 
 void Calls::refuse(const std::string& key, const std::string& sentence) {
-  answer(key, result_of_mistake(sentence));
+  answer(key, agent::result_of_mistake(sentence));
 }
 
 Calls::Pending* Calls::find(const std::string& key) {
@@ -166,18 +167,19 @@ void Calls::cancel(const Json& id) {
   const std::string key = key_of(id);
   const Pending* const pending = find(key);
   if (pending == nullptr) return;
-  const JobPointer job = pending->job;
+  const agent::JobPointer job = pending->job;
   const bool is_own = pending->tool->kind != ToolKind::wait;
-  log_.write(pending->tool->name, &pending->arguments, result_of_text("cancelled by the client"));
+  log_.write(pending->tool->name, &pending->arguments,
+             agent::result_of_text("cancelled by the client"));
   forget(key);
-  if (job && is_own) Jobs::end(*job);
+  if (job && is_own) agent::Jobs::end(*job);
 }
 
 void Calls::answer_all() {
   while (!pending_.empty()) {
     const std::string key = pending_.begin()->first;
-    answer(key,
-           result_of_text("stopped: the client has ended this server before the call was over\n"));
+    answer(key, agent::result_of_text(
+                    "stopped: the client has ended this server before the call was over\n"));
   }
 }
 
@@ -192,7 +194,7 @@ void Calls::show_progress(const std::string& key, Pending& pending, std::uint64_
   if (!token.is_string() && !token.is_number()) return;
   pending.progress = loop_.after(kProgressEvery, [this, key, token, began] {
     Pending& waiting = pending_.at(key);
-    const std::uint64_t passed = seconds_since(began);
+    const std::uint64_t passed = agent::seconds_since(began);
     std::string words = fmt::format("{} s", passed);
     if (waiting.job && waiting.job->work)
       words += fmt::format(", {} of output", describe(Bytes{waiting.job->work->out.bytes() +
@@ -207,7 +209,7 @@ void Calls::show_progress(const std::string& key, Pending& pending, std::uint64_
 // ---- jobs ----
 
 /// Answers at the end of the job, or after wait_s that it goes on.
-void Calls::await(const std::string& key, Pending& pending, const JobPointer& job) {
+void Calls::await(const std::string& key, Pending& pending, const agent::JobPointer& job) {
   if (job->result) return answer(key, *job->result);
   pending.job = job;
   const auto most = member_or(pending.arguments, "wait_s", kUsualWait);
@@ -215,16 +217,16 @@ void Calls::await(const std::string& key, Pending& pending, const JobPointer& jo
 }
 
 void Calls::wait_for(const std::string& key, Pending& pending) {
-  const JobPointer job = jobs_.find(member_or(pending.arguments, "job_id", ""));
+  const agent::JobPointer job = jobs_.find(member_or(pending.arguments, "job_id", ""));
   if (!job)
     return refuse(key,
                   "this server has no job of that job_id: it may have ended long ago; run it "
                   "again");
-  if (!job->result && member_or(pending.arguments, "kill", false)) Jobs::end(*job);
+  if (!job->result && member_or(pending.arguments, "kill", false)) agent::Jobs::end(*job);
   await(key, pending, job);
 }
 
-void Calls::ended(const JobPointer& job) {
+void Calls::ended(const agent::JobPointer& job) {
   std::vector<std::string> keys;
   for (const auto& [key, pending] : pending_)
     if (pending.job == job) keys.push_back(key);
@@ -243,7 +245,7 @@ void Calls::use_files(const std::string& key, Pending& pending) {
     const auto offset = member_or(arguments, "offset", std::uint64_t{0});
     return files->read(path, {.offset = offset, .most = member_or(arguments, "limit", kUsualRead)},
                        [this, key, path, offset](const Result<client::FileWork::Read>& read) {
-                         answer(key, result_of_read(path, read, offset));
+                         answer(key, agent::result_of_read(path, read, offset));
                        });
   }
   std::string content = member_or(arguments, "content", "");
@@ -253,38 +255,39 @@ void Calls::use_files(const std::string& key, Pending& pending) {
     content = std::move(*decoded);
   }
   files->write(path, content, [this, key, path, size = content.size()](const Status& written) {
-    answer(key, result_of_written(path, size, written));
+    answer(key, agent::result_of_written(path, size, written));
   });
 }
 
 void Calls::show_changes(const std::string& key, Pending& pending) {
   auto client = place_.connect();
-  if (!client) return refuse(key, sentence_of(client.error()));
+  if (!client) return refuse(key, agent::sentence_of(client.error()));
   const bool diff = member_or(pending.arguments, "diff", false);
   const std::string path = member_or(pending.arguments, "path", "");
   protocol::ChangesRequest request{.view = diff ? protocol::View::diff : protocol::View::list,
                                    .color = Color::never};
-  if (path != facts_.directory) request.below.emplace(name_of_change(path, facts_.directory));
+  if (path != facts_.directory)
+    request.below.emplace(agent::name_of_change(path, facts_.directory));
   pending.changes = std::make_shared<client::Changes>(std::move(*client), std::move(request));
   const Status begun = pending.changes->attach(
       loop_,
       {.ended =
            [this, key, path](const Result<protocol::ChangesAnswer>& seen) {
-             if (!seen) return refuse(key, sentence_of(seen.error()));
-             answer(key, result_of_changes(seen->changes.size(), path, seen->text.value_or(""),
-                                           facts_.max_text));
+             if (!seen) return refuse(key, agent::sentence_of(seen.error()));
+             answer(key, agent::result_of_changes(seen->changes.size(), path,
+                                                  seen->text.value_or(""), facts_.max_text));
            }},
       std::array{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
-  if (!begun) refuse(key, sentence_of(begun.error()));
+  if (!begun) refuse(key, agent::sentence_of(begun.error()));
 }
 
 /// One that its client cancels ends all the same: the user's directory is whole at every moment.
 void Calls::apply_changes(const std::string& key, const Pending& pending) {
   auto client = place_.connect();
-  if (!client) return refuse(key, sentence_of(client.error()));
+  if (!client) return refuse(key, agent::sentence_of(client.error()));
   std::vector<std::string> paths;
   for (const Json& each : part(pending.arguments, "paths"))
-    paths.push_back(name_of_change(each.get<std::string>(), facts_.directory));
+    paths.push_back(agent::name_of_change(each.get<std::string>(), facts_.directory));
   const auto application = std::make_shared<client::Application>(
       std::move(*client), std::move(paths), host::state_directory(facts_.host));
   const auto at = applications_.insert(applications_.end(), application);
@@ -292,9 +295,9 @@ void Calls::apply_changes(const std::string& key, const Pending& pending) {
       application->attach(loop_, [this, key, at](const Result<client::Applied>& applied) {
         retired_.emplace_back(std::move(*at));
         applications_.erase(at);
-        answer(key, result_of_applied(applied));
+        answer(key, agent::result_of_applied(applied));
       });
-  if (!begun) refuse(key, sentence_of(begun.error()));
+  if (!begun) refuse(key, agent::sentence_of(begun.error()));
 }
 
 }  // namespace sbx::mcp

@@ -6,15 +6,15 @@
 #include <memory>
 #include <string>
 
+#include "agent/facts.hpp"
+#include "agent/jobs.hpp"
+#include "agent/log.hpp"
 #include "base/event_loop.hpp"
 #include "base/json.hpp"
 #include "client/application.hpp"
 #include "client/file_work.hpp"
 #include "client/place.hpp"
 #include "client/task.hpp"
-#include "mcp/facts.hpp"
-#include "mcp/jobs.hpp"
-#include "mcp/log.hpp"
 #include "mcp/message.hpp"
 #include "mcp/tools.hpp"
 #include "mcp/wire.hpp"
@@ -24,8 +24,8 @@ namespace sbx::mcp {
 /// Calls of tools, from their request to its answer.
 class Calls {
  public:
-  Calls(EventLoop& loop, Wire& wire, const Options& options, const Facts& facts,
-        client::Starter& starter, Log log);
+  Calls(EventLoop& loop, Wire& wire, const agent::Options& options, const agent::Facts& facts,
+        client::Starter& starter, agent::Log log);
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
@@ -47,7 +47,7 @@ class Calls {
     Request request;
     const Tool* tool = nullptr;
     Json arguments;
-    JobPointer job;
+    agent::JobPointer job;
     std::shared_ptr<client::FileWork> files;
     std::shared_ptr<client::Changes> changes;
     EventLoop::TimerId wait = EventLoop::kNoTimer;
@@ -62,20 +62,20 @@ class Calls {
   void forget(const std::string& key);
   void show_progress(const std::string& key, Pending& pending, std::uint64_t began);
 
-  void await(const std::string& key, Pending& pending, const JobPointer& job);
+  void await(const std::string& key, Pending& pending, const agent::JobPointer& job);
   void wait_for(const std::string& key, Pending& pending);
-  void ended(const JobPointer& job);
+  void ended(const agent::JobPointer& job);
   void use_files(const std::string& key, Pending& pending);
   void show_changes(const std::string& key, Pending& pending);
   void apply_changes(const std::string& key, const Pending& pending);
 
   EventLoop& loop_;
   Wire& wire_;
-  const Facts& facts_;
-  Log log_;
+  const agent::Facts& facts_;
+  agent::Log log_;
   client::Place place_;
   client::Retired retired_;
-  Jobs jobs_;
+  agent::Jobs jobs_;
   std::map<std::string, Pending> pending_;                        ///< by id
   std::size_t bytes_ = 0;                                         ///< of their lines
   std::list<std::shared_ptr<client::Application>> applications_;  ///< under way

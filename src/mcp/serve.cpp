@@ -5,12 +5,12 @@
 #include <chrono>
 #include <utility>
 
+#include "agent/log.hpp"
 #include "base/process.hpp"
 #include "base/signals.hpp"
 #include "base/tell.hpp"
 #include "client/starter.hpp"
 #include "mcp/calls.hpp"
-#include "mcp/log.hpp"
 #include "mcp/message.hpp"
 #include "mcp/tools.hpp"
 #include "mcp/wire.hpp"
@@ -33,8 +33,8 @@ Json cacheable(bool is_modern, Json result) {
 /// The methods of the protocol.
 class Server {
  public:
-  Server(EventLoop loop, Wire wire, UniqueFd signals, const Options& options, const Facts& facts,
-         client::Starter& starter, Log log)
+  Server(EventLoop loop, Wire wire, UniqueFd signals, const agent::Options& options,
+         const agent::Facts& facts, client::Starter& starter, agent::Log log)
       : loop_(std::move(loop)),
         wire_(std::move(wire)),
         signals_(std::move(signals)),
@@ -98,12 +98,12 @@ class Server {
     } else if (is_modern && method == "server/discover") {
       tell(request, cacheable(true, {{"supportedVersions", {kModernVersion}},
                                      {"capabilities", {{"tools", Json::object()}}},
-                                     {"instructions", instructions_of(facts_)}}));
+                                     {"instructions", agent::instructions_of(facts_)}}));
     } else if (!is_modern && method == "initialize") {
       tell(request, {{"protocolVersion", legacy_version(request.params)},
                      {"capabilities", {{"tools", Json::object()}}},
                      {"serverInfo", {{"name", "sbx"}, {"version", SBX_VERSION}}},
-                     {"instructions", instructions_of(facts_)}});
+                     {"instructions", agent::instructions_of(facts_)}});
     } else if (!is_modern && method == "ping") {
       tell(request, Json::object());
     } else {
@@ -115,13 +115,13 @@ class Server {
   Wire wire_;
   UniqueFd signals_;
   int parent_;
-  const Facts& facts_;
+  const agent::Facts& facts_;
   Calls calls_;
   bool expects_no_more_ = false;
   bool is_over_ = false;
 };
 
-Status begin_and_serve(Options& options) {
+Status begin_and_serve(agent::Options& options) {
   // The starter gets nothing of the client's, and knows nothing that comes from there.
   Wire wire = SBX_TRY(Wire::take());
   const UniqueFd self = process::open_self();
@@ -131,8 +131,9 @@ Status begin_and_serve(Options& options) {
   start.program.hold = true;
   if (options.session.empty()) start.parent = self.get();
   client::Starter starter = SBX_TRY(client::Starter::fork(start));
-  const Facts facts = SBX_TRY(facts_of(options));
-  Log log = SBX_TRY(Log::open(options.log));  // where a policy is refused, no file is left behind
+  const agent::Facts facts = SBX_TRY(agent::facts_of(options));
+  agent::Log log =
+      SBX_TRY(agent::Log::open(options.log));  // where a policy is refused, no file is left behind
   UniqueFd signals = SBX_TRY(signals::take());
   Server server(SBX_TRY(EventLoop::make()), std::move(wire), std::move(signals), options, facts,
                 starter, std::move(log));
@@ -141,7 +142,7 @@ Status begin_and_serve(Options& options) {
 
 }  // namespace
 
-int serve(Options options) {
+int serve(agent::Options options) {
   const Status served = begin_and_serve(options);
   if (served) return 0;
   write_stderr(record::error_text(served.error(), {}));

@@ -116,7 +116,7 @@ constexpr Tool kTools[] = {
 };
 constexpr std::size_t kMostPaths = 1000;
 
-std::int64_t most_of(const Argument& argument, const Facts& facts) {
+std::int64_t most_of(const Argument& argument, const agent::Facts& facts) {
   if (argument.most > 0) return argument.most;
   constexpr std::int64_t kUnlimited = 86'400;
   const auto wall =
@@ -124,7 +124,7 @@ std::int64_t most_of(const Argument& argument, const Facts& facts) {
   return wall.count() == 0 ? kUnlimited : wall.count();
 }
 
-Json input_schema(const Argument& argument, const Facts& facts) {
+Json input_schema(const Argument& argument, const agent::Facts& facts) {
   Json schema = Json::object();
   switch (argument.kind) {
     case integer:
@@ -159,7 +159,7 @@ Json input_schema(const Argument& argument, const Facts& facts) {
   return schema;
 }
 
-Json json_of(const Tool& tool, const Facts& facts) {
+Json json_of(const Tool& tool, const agent::Facts& facts) {
   Json properties = Json::object();
   Json required = Json::array();
   for (const Argument& each : tool.arguments) {
@@ -187,7 +187,7 @@ Json json_of(const Tool& tool, const Facts& facts) {
 }
 
 /// Only a copy has changes that are not the user's yet.
-bool is_offered(const Tool& tool, const Facts& facts) {
+bool is_offered(const Tool& tool, const agent::Facts& facts) {
   if (tool.kind == ToolKind::apply_changes) return facts.allows_apply;
   return tool.kind != ToolKind::changes || facts.is_copy;
 }
@@ -211,7 +211,8 @@ bool is_path(const Json& value) {
   return !path.empty() && path.size() <= kLongestPath && !path.contains('\0');
 }
 
-std::string mistake_in_value(const Argument& argument, const Json& value, const Facts& facts) {
+std::string mistake_in_value(const Argument& argument, const Json& value,
+                             const agent::Facts& facts) {
   const auto needs = [&](const std::string& what) {
     return fmt::format("argument \"{}\" must be {}: correct it and call again", argument.name,
                        what);
@@ -251,19 +252,19 @@ std::string mistake_in_value(const Argument& argument, const Json& value, const 
 
 }  // namespace
 
-const Tool* find_tool(std::string_view name, const Facts& facts) {
+const Tool* find_tool(std::string_view name, const agent::Facts& facts) {
   const auto* const found = std::ranges::find(kTools, name, &Tool::name);
   return found == std::end(kTools) || !is_offered(*found, facts) ? nullptr : found;
 }
 
-Json list_of_tools(const Facts& facts) {
+Json list_of_tools(const agent::Facts& facts) {
   Json tools = Json::array();
   for (const Tool& each : kTools)
     if (is_offered(each, facts)) tools.push_back(json_of(each, facts));
   return {{"tools", std::move(tools)}};
 }
 
-std::string mistake_in(const Tool& tool, const Json& arguments, const Facts& facts) {
+std::string mistake_in(const Tool& tool, const Json& arguments, const agent::Facts& facts) {
   for (const auto& [name, value] : arguments.items()) {
     const auto found = std::ranges::find(tool.arguments, std::string_view(name), &Argument::name);
     if (found == tool.arguments.end())

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/facts.hpp"
 #include "base/json.hpp"
-#include "mcp/facts.hpp"
 
 namespace sbx::mcp {
 
@@ -60,10 +60,11 @@ struct Tool {
 }
 
 /// Null where this server has none of that name.
-[[nodiscard]] const Tool* find_tool(std::string_view name, const Facts& facts);
+[[nodiscard]] const Tool* find_tool(std::string_view name, const agent::Facts& facts);
 /// The answer to tools/list: the same for the same options.
-[[nodiscard]] Json list_of_tools(const Facts& facts);
+[[nodiscard]] Json list_of_tools(const agent::Facts& facts);
 /// What is wrong with them, in a sentence that says what to do; empty: nothing.
-[[nodiscard]] std::string mistake_in(const Tool& tool, const Json& arguments, const Facts& facts);
+[[nodiscard]] std::string mistake_in(const Tool& tool, const Json& arguments,
+                                     const agent::Facts& facts);
 
 }  // namespace sbx::mcp

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "agent/rendering.hpp"
 #include "base/event_loop.hpp"
 #include "base/json_read.hpp"
 #include "base/sys.hpp"
@@ -17,7 +18,6 @@
 #include "base/visible_text.hpp"
 #include "fuzz.hpp"
 #include "mcp/message.hpp"
-#include "mcp/rendering.hpp"
 #include "mcp/wire.hpp"
 
 using namespace sbx;
@@ -62,7 +62,7 @@ void answer(const std::string& line) {
     must(request->params.is_object() && request->bytes == line.size());
     must(request->id.is_null() || request->id.is_string() || request->id.is_number());
     const Json told =
-        sent(mcp::answer_text(request->id, request->era, mcp::result_of_text(request->method)));
+        sent(mcp::answer_text(request->id, request->era, agent::result_of_text(request->method)));
     must(told["id"] == request->id);
     must(told["result"].contains("resultType") == (request->era == mcp::Era::modern));
     (void)mcp::legacy_version(request->params);

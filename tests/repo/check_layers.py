@@ -29,10 +29,11 @@ MAY_INCLUDE = {
     "session": VALUES | {"protocol", "run", "record", "changes", "worker", "workspace", "cgroup"},
     # What front ends use of sessions.
     "client": VALUES | {"protocol", "run", "record", "changes", "session", "transfer"},
-    "mcp": VALUES | {"protocol", "run", "record", "session", "client", "transfer", "changes"},
+    "agent": VALUES | {"run", "record", "session", "client", "transfer"},
+    "mcp": VALUES | {"protocol", "run", "record", "session", "client", "agent"},
     # Front ends: run/launch.hpp starts a sandbox, and they use no mechanism directly.
     "doctor": VALUES | BELOW_FRONT_ENDS,
-    "cli": VALUES | BELOW_FRONT_ENDS | {"protocol", "session", "client", "doctor", "mcp", "transfer"},
+    "cli": VALUES | BELOW_FRONT_ENDS | {"protocol", "session", "client", "doctor", "agent", "mcp", "transfer"},
     "lib": set(),
     "main.cpp": {"cli", "worker", "transfer"},
 }

@@ -1,4 +1,4 @@
-#include "mcp/rendering.hpp"
+#include "agent/rendering.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "record/limit_texts.hpp"
 #include "session/json.hpp"
 
-namespace sbx::mcp {
+namespace sbx::agent {
 namespace {
 
 using client::SavedFile;
@@ -317,4 +317,4 @@ Json result_of_mistake(const std::string& sentence) {
   return result;
 }
 
-}  // namespace sbx::mcp
+}  // namespace sbx::agent

@@ -10,7 +10,7 @@
 #include "client/file_work.hpp"
 
 /// What the tools for files answer.
-namespace sbx::mcp {
+namespace sbx::agent {
 
 /// A part of a file from `offset` on, a picture, or the entries of a directory.
 [[nodiscard]] Json result_of_read(const std::string& path,
@@ -23,4 +23,4 @@ namespace sbx::mcp {
 [[nodiscard]] std::string name_of_change(std::string path, const std::string& directory);
 [[nodiscard]] Json result_of_applied(const Result<client::Applied>& applied);
 
-}  // namespace sbx::mcp
+}  // namespace sbx::agent

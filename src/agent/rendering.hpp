@@ -10,7 +10,7 @@
 
 /// What the model reads. The first lines are sbx's own; only below the line that says so stands
 /// what a program has written.
-namespace sbx::mcp {
+namespace sbx::agent {
 
 inline constexpr std::size_t kLargestPicture = std::size_t{1} << 20;
 
@@ -42,4 +42,4 @@ struct Telling {
 /// Nothing ran.
 [[nodiscard]] Json result_of_mistake(const std::string& sentence);
 
-}  // namespace sbx::mcp
+}  // namespace sbx::agent

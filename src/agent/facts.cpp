@@ -1,4 +1,4 @@
-#include "mcp/facts.hpp"
+#include "agent/facts.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 
 #include "base/text.hpp"
 
-namespace sbx::mcp {
+namespace sbx::agent {
 namespace {
 
 using policy::WorkspaceMode;
@@ -108,4 +108,4 @@ std::string policy_text(const Facts& facts) {
   return text;
 }
 
-}  // namespace sbx::mcp
+}  // namespace sbx::agent

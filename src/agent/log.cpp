@@ -1,4 +1,4 @@
-#include "mcp/log.hpp"
+#include "agent/log.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include "base/text.hpp"
 #include "session/json.hpp"
 
-namespace sbx::mcp {
+namespace sbx::agent {
 
 Result<Log> Log::open(const std::string& path) {
   if (path.empty()) return Log(UniqueFd());
@@ -55,4 +55,4 @@ void Log::append(const Json& line) {
   file_.reset();
 }
 
-}  // namespace sbx::mcp
+}  // namespace sbx::agent

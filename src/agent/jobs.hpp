@@ -6,15 +6,15 @@
 #include <optional>
 #include <string>
 
+#include "agent/facts.hpp"
+#include "agent/log.hpp"
 #include "base/event_loop.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "client/file_work.hpp"
 #include "client/jobs.hpp"
-#include "mcp/facts.hpp"
-#include "mcp/log.hpp"
 
-namespace sbx::mcp {
+namespace sbx::agent {
 
 /// What run_code or run_command has begun.
 struct Job final : client::Job {
@@ -66,4 +66,4 @@ class Jobs {
   std::uint64_t saved_ = 0;  ///< number of the last results that were saved
 };
 
-}  // namespace sbx::mcp
+}  // namespace sbx::agent

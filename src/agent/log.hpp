@@ -6,7 +6,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-namespace sbx::mcp {
+namespace sbx::agent {
 
 /// What the operator reads later: a line of JSON for each call, without what programs have written.
 class Log {
@@ -27,4 +27,4 @@ class Log {
   UniqueFd file_;
 };
 
-}  // namespace sbx::mcp
+}  // namespace sbx::agent

@@ -8,7 +8,7 @@
 #include "client/facts.hpp"
 #include "run/launch.hpp"
 
-namespace sbx::mcp {
+namespace sbx::agent {
 
 /// What the operator has chosen. Nothing that a client says changes it.
 struct Options {
@@ -36,4 +36,4 @@ struct Facts : client::Facts {
 /// The text of the tool get_policy.
 [[nodiscard]] std::string policy_text(const Facts& facts);
 
-}  // namespace sbx::mcp
+}  // namespace sbx::agent

@@ -1,4 +1,4 @@
-#include "mcp/jobs.hpp"
+#include "agent/jobs.hpp"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/rendering.hpp"
 #include "base/visible_text.hpp"
-#include "mcp/rendering.hpp"
 #include "session/json.hpp"
 
-namespace sbx::mcp {
+namespace sbx::agent {
 namespace {
 
 using session::member_or;
@@ -164,4 +164,4 @@ Json Jobs::result_of(const Job& job, const Result<Json>& record, const std::stri
       {.note = note, .tail = tail_of(job), .saved_as = saved_as, .max_text = facts_.max_text});
 }
 
-}  // namespace sbx::mcp
+}  // namespace sbx::agent

@@ -1,4 +1,4 @@
-#include "mcp/files.hpp"
+#include "agent/files.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,13 +8,13 @@
 #include <string_view>
 #include <variant>
 
+#include "agent/rendering.hpp"
 #include "base/text.hpp"
 #include "base/visible_text.hpp"
-#include "mcp/rendering.hpp"
 #include "plan/files/pattern.hpp"
 #include "transfer/archive.hpp"
 
-namespace sbx::mcp {
+namespace sbx::agent {
 namespace {
 
 constexpr std::size_t kMostEntries = 500;
@@ -133,4 +133,4 @@ Json result_of_applied(const Result<client::Applied>& applied) {
   return result_of_text(fmt::format("ok · {} applied to the user's directory\n{}", count, names));
 }
 
-}  // namespace sbx::mcp
+}  // namespace sbx::agent
