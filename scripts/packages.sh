@@ -10,9 +10,9 @@ code="clang-19 clang-tidy-19 libclang-rt-19-dev libgtest-dev libgmock-dev librap
 driven="valgrind nodejs runc"
 # Interpreters and their modules that tests/cells runs cells in; a test that lacks one of them is skipped and says so.
 cells="python3-ipython python3-matplotlib python3-nbformat python3-pandas python3-pil python3-seaborn python3-sympy python3-venv nodejs r-base-core"
-# What the documents and packages are tested with: real shells, Debian's linter, and npm for the linter of TOML (70 MB with what
+# What the documents and packages are tested with: real shells, Debian's linter, mypy, and npm for the linter of TOML (90 MB with what
 # they need; a test that lacks one of them is skipped and says so).
-documents="bash zsh fish lintian pkg-config npm"
+documents="bash zsh fish lintian mypy pkg-config npm"
 # Real programs and test suites of tests/programs (110 MB); its slow tests need 270 MB more.
 programs="php-cli ruby lua5.4 jq r-base-core imagemagick cmake curl python3-scipy python3-pytest python3-hypothesis libpython3.11-testsuite"
 programs_slow="ffmpeg golang-go default-jdk-headless rustc"
