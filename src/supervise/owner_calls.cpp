@@ -65,7 +65,7 @@ int change_owner(std::uint64_t uid, std::uint64_t gid) {
 }  // namespace
 
 OwnerCalls::OwnerCalls(Sandbox sandbox)
-    : sandbox_(std::move(sandbox)), tasks_(sandbox_.keeper, -1) {}
+    : sandbox_(std::move(sandbox)), tasks_(sandbox_.keeper, sandbox_.processes) {}
 
 Result<OwnerCalls> OwnerCalls::make(Sandbox sandbox) {
   OwnerCalls calls(std::move(sandbox));
@@ -99,7 +99,7 @@ std::optional<int> OwnerCalls::answer(const NotedCall& call, const CallerMemory&
 #if defined(__x86_64__)
     case SYS_fork:
     case SYS_vfork:
-      return new_task();
+      return tasks_.ask(static_cast<pid_t>(memory.thread()));
     case SYS_chmod:
       return change_mode(by_path(memory, kHere, a[0], 0), a[1]);
     case SYS_chown:
@@ -110,8 +110,8 @@ std::optional<int> OwnerCalls::answer(const NotedCall& call, const CallerMemory&
     case SYS_futimesat:  // C libraries have used utimensat(2) for long
       return ENOSYS;
 #endif
-    case SYS_clone:
-      return new_task();
+    case SYS_clone:  // its arguments are registers, and the filter has refused namespaces
+      return tasks_.ask(static_cast<pid_t>(memory.thread()));
     case SYS_fchmod:
       return change_mode(by_descriptor(memory, a[0]), a[1]);
     case SYS_fchmodat:
@@ -127,23 +127,6 @@ std::optional<int> OwnerCalls::answer(const NotedCall& call, const CallerMemory&
     default:
       return EPERM;
   }
-}
-
-/// Its arguments are registers, and the filter has refused namespaces: the call may go on. Until
-/// it is answered no other task begins, so a count taken here misses none but those that move up
-/// in the tree meanwhile: it is taken twice.
-std::optional<int> OwnerCalls::new_task() {
-  if (sandbox_.processes == 0) return std::nullopt;
-  if (allowance_ == 0) {
-    tasks_.refresh();
-    std::uint64_t there = tasks_.tasks();
-    tasks_.refresh();
-    there = std::max(there, tasks_.tasks());
-    if (there >= sandbox_.processes) return EAGAIN;
-    allowance_ = sandbox_.processes - there;
-  }
-  --allowance_;
-  return std::nullopt;
 }
 
 int OwnerCalls::change_mode(const Found& found, std::uint64_t mode) const {

@@ -10,8 +10,8 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "supervise/meters/process_list.hpp"
 #include "supervise/settings.hpp"
+#include "supervise/task_limit.hpp"
 
 namespace sbx::supervise {
 
@@ -47,7 +47,6 @@ class OwnerCalls {
   explicit OwnerCalls(Sandbox sandbox);
 
   [[nodiscard]] std::optional<int> answer(const NotedCall& call, const CallerMemory& memory);
-  [[nodiscard]] std::optional<int> new_task();
   [[nodiscard]] int change_mode(const Found& found, std::uint64_t mode) const;
   [[nodiscard]] int change_times(const NotedCall& call, const CallerMemory& memory) const;
   [[nodiscard]] Found by_descriptor(const CallerMemory& memory, std::uint64_t fd) const;
@@ -58,8 +57,7 @@ class OwnerCalls {
 
   Sandbox sandbox_;
   std::vector<Place> places_;
-  ProcessList tasks_;
-  std::uint64_t allowance_ = 0;  ///< tasks that may begin before the next count
+  TaskLimit tasks_;
 };
 
 }  // namespace sbx::supervise

@@ -103,7 +103,37 @@ os.chown("own", os.getuid(), -1)
 os.chmod("own", 0o751, dir_fd=os.open(".", os.O_PATH))
 os.utime("link", (3, 3), follow_symlinks=False)
 facts = os.stat("own")
-print(oct(facts.st_mode & 0o7777), facts.st_atime, facts.st_mtime, os.lstat("link").st_mtime)
+print(oct(facts.st_mode & 0o7777), facts.st_atime, facts.st_mtime, os.lstat("link").st_mtime, oct(os.stat("sticky").st_mode & 0o7777))
+"""
+
+# Processes that run only where no other wants to, and fork at the same moment; then one forks as often as it can. Prints the number of
+# processes after each.
+IDLE = r"""
+import os, signal, sys
+MANY = int(sys.argv[1])
+ready, go, told = os.pipe(), os.pipe(), os.pipe()
+for _ in range(MANY):
+    if os.fork() == 0:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        os.write(ready[1], b"r")
+        os.read(go[0], 1)
+        try:
+            answer = b"+" if os.fork() else b""
+        except OSError:
+            answer = b"-"
+        os.write(told[1], answer)
+        signal.pause()
+for _ in range(MANY):
+    os.read(ready[0], 1)
+os.write(go[1], b"g" * MANY)
+there = 1 + MANY + b"".join(os.read(told[0], 1) for _ in range(MANY)).count(b"+")
+print(there)
+try:
+    while os.fork():
+        there += 1
+    signal.pause()
+except OSError:
+    print(there)
 """
 
 
@@ -202,6 +232,14 @@ class SameUid(FilteredTest):
         look = "cat old.txt; ls -A; echo new > new.txt; chmod 755 new.txt; echo more >> old.txt"
         done = container.run("sh", "-c", f"cd /home/u/work && sbx run --isolation landlock --workspace .:overlay --apply --yes -- sh -c '{look}'; echo $?")
         lines = done.stdout.splitlines()
+    def test_processes_that_have_not_begun_count(self):
+        record = self.record("--processes", "40", "--lang", "python", "-c", IDLE, "30")
+        first, last = map(int, record["stdout"]["text"].split())
+        self.assertLessEqual(first, 40)
+        self.assertEqual(last, 40)
+        record = self.record("--processes", "100", "--lang", "python", "-c", IDLE, "30")
+        self.assertEqual(record["stdout"]["text"], "61\n100\n")
+
         self.assertEqual((lines[0], lines[-1]), ("old", "0"), done)
         self.assertNotIn(".env", lines, done)
         self.assertIn("weaker isolation (landlock, same uid)", done.stderr)

@@ -548,10 +548,9 @@ void note_landlock(const host::Host& host, Plan& plan) {
        "it is measured while the program runs, so that it can be over for a moment; files without "
        "a name are not counted");
   if (callers_own && plan.budgets.processes > 0)
-    note(
-        Promise::processes,
-        "sbx counts before each new process and thread: what begins at the same moment can be over "
-        "it, and stay");
+    note(Promise::processes,
+         "sbx counts before each new process and thread: one can be refused too early while others "
+         "begin");
   note(Promise::own_end,
        callers_own
            ? "if sbx, its keeper and the keeper's second are killed by someone else at the same "

@@ -366,15 +366,16 @@ std::string ProcessList::name(const Process& process) const {
   return name;
 }
 
+/// The kernel adds the number of threads to the two links of the directory (proc_task_getattr).
+std::uint64_t ProcessList::tasks_of(const Process& process) const {
+  struct stat facts{};
+  if (::fstatat(proc(), (process.directory + "/task").c_str(), &facts, 0) != 0) return 1;
+  return std::max<std::uint64_t>(facts.st_nlink, 3) - 2;
+}
+
 std::uint64_t ProcessList::tasks() const {
   std::uint64_t tasks = 0;
-  struct stat facts{};
-  // The kernel adds the number of threads to the two links of the directory (proc_task_getattr).
-  for (const Process& process : all_)
-    if (::fstatat(proc(), (process.directory + "/task").c_str(), &facts, 0) == 0)
-      tasks += std::max<std::uint64_t>(facts.st_nlink, 3) - 2;
-    else
-      ++tasks;  // a zombie counts too
+  for (const Process& process : all_) tasks += tasks_of(process);
   return tasks;
 }
 

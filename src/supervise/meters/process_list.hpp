@@ -66,7 +66,8 @@ class ProcessList {
   [[nodiscard]] std::vector<pid_t> threads_of(Process& process);
   [[nodiscard]] std::vector<pid_t> children_of(Process& process);
   [[nodiscard]] std::vector<pid_t> children_of_pid1();
-  /// The number of their tasks, including threads.
+  /// The number of tasks, including threads: of one process (a zombie counts too), and of all.
+  [[nodiscard]] std::uint64_t tasks_of(const Process& process) const;
   [[nodiscard]] std::uint64_t tasks() const;
 
  private:

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "supervise/meters/process_list.hpp"
+
+namespace sbx::supervise {
+
+/// limits.processes where no limit of the kernel's counts the sandbox's tasks apart: every thread
+/// asks before it makes a process or thread (fork, vfork and clone are notified).
+///
+/// A task that was allowed begins only when its maker runs. Until it is seen, or its maker is known
+/// to have come back, it counts as if it were there: there are never more than `most`. In doubt one
+/// is refused that would have been the last.
+class TaskLimit {
+ public:
+  /// Counts what is below `keeper`. `most` = 0: any number.
+  TaskLimit(pid_t keeper, std::uint64_t most) : tasks_(keeper, -1), most_(most) {}
+  /// For a thread that waits in such a call, by number: nothing, it goes on; or the errno.
+  [[nodiscard]] std::optional<int> ask(pid_t thread);
+
+ private:
+  /// Processes by number, each with its number of tasks.
+  using Seen = std::map<pid_t, std::uint64_t>;
+  void count();
+  void look(Seen& seen);
+
+  ProcessList tasks_;
+  std::uint64_t most_;
+  std::uint64_t left_ = 0;     ///< tasks that may begin before the next count
+  std::uint64_t there_ = 0;    ///< tasks at the last count
+  std::uint64_t allowed_ = 0;  ///< since the last count, and before it those that it missed
+  std::set<pid_t> makers_;     ///< threads that were allowed one and may not have come back
+  Seen seen_;                  ///< at the last count
+};
+
+}  // namespace sbx::supervise
