@@ -59,7 +59,8 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
   // A cgroup enforces its CPU quota on any CPU, and charges memory wherever it is mapped.
   context.affinity_is_budget = host.control_group.cpus == host::Means::none;
   context.memory_is_polled = host.control_group.memory == host::Means::none;
-  context.writes_are_polled = context.files_reach_host = has_live_grant(plan);
+  context.writes_are_polled = has_live_grant(plan);
+  context.files_reach_host = context.writes_are_polled || plan.identity.callers_own;
   context.special_files_reach_host = special_files_reach_host(plan);
   if (plan.network.notes_connect()) context.noted.push_back(SYS_connect);
   plan.filter = SBX_TRY(compile_filter(policy.syscalls, context));

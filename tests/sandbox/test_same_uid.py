@@ -4,6 +4,7 @@ and what sbx does in its place. All of it runs in containers of runc, for an ord
 import json
 import os
 
+from call_numbers import SYSCALLS
 from containers import FilteredTest
 from outside import AROUND, ATTEMPTS, HOPPING
 from sbxtest import main
@@ -43,7 +44,7 @@ print(sorted(name for name in os.listdir("/tmp") if name.startswith("sbx-")))
 """
 # What only the owner of a file may do: of one that may be read, by each way that leads to it. Prints what was not refused.
 OWNERS = r"""
-import os, socket, threading, array, fcntl
+import array, ctypes, fcntl, os, struct, sys, threading
 path = "/host/open"
 before = os.stat(path)
 file = os.open(path, os.O_RDONLY)
@@ -76,7 +77,16 @@ attempt("a lease", lambda: fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK))
 attempt("a watched directory", lambda: fcntl.fcntl(os.open("/host", os.O_RDONLY), fcntl.F_NOTIFY, fcntl.DN_MODIFY))
 attempt("chmod of its own with a set-ID bit", lambda: os.chmod("d", 0o4755))
 # A name that another thread makes lead there and back.
+os.umask(0)
 open("own", "w").close()
+attempt("a new file with a set-ID bit", lambda: os.open("set", os.O_CREAT | os.O_WRONLY, 0o4755))
+attempt("a nameless file with a set-ID bit", lambda: os.open(".", os.O_TMPFILE | os.O_WRONLY, 0o2755))
+attempt("a node with a set-ID bit", lambda: os.mknod("node", 0o104755))
+def hidden_mode():
+    how = struct.pack("QQQ", os.O_CREAT | os.O_WRONLY, 0o4755, 0)
+    if ctypes.CDLL(None, use_errno=True).syscall(int(sys.argv[1]), -100, b"hidden", how, 24) < 0:
+        raise OSError(ctypes.get_errno(), "openat2")
+attempt("a file of a hidden mode", hidden_mode)
 done = threading.Event()
 def swap():
     while not done.is_set():
@@ -98,6 +108,7 @@ print(sorted(name for name, answer in answers.items() if answer == "open"), same
 # The twin: all of it works in a directory of its own.
 os.chmod("own", 0o640)
 os.fchmod(os.open("own", os.O_RDONLY), 0o750)
+os.close(os.open("sticky", os.O_CREAT | os.O_WRONLY, 0o1750))
 os.utime("own", (5, 7))
 os.chown("own", os.getuid(), -1)
 os.chmod("own", 0o751, dir_fd=os.open(".", os.O_PATH))
@@ -188,8 +199,9 @@ class SameUid(FilteredTest):
         for uid, capabilities in CALLERS:
             container = self.container(uid, capabilities)
             self.make("host/open", uid, "text")
-            done = container.run("sbx", "run", "--isolation", "landlock", "-q", "--timeout", "110s", "--read", "/host/open", "--", "python3", "-c", OWNERS)
-            self.assertEqual(done.stdout.splitlines(), ["[] True", "0o751 5.0 7.0 3.0"], done)
+            done = container.run("sbx", "run", "--isolation", "landlock", "-q", "--timeout", "110s", "--read", "/host/open", "--", "python3", "-c", OWNERS,
+                                 str(SYSCALLS["openat2"]))
+            self.assertEqual(done.stdout.splitlines(), ["[] True", "0o751 5.0 7.0 3.0 0o1750"], done)
 
     def test_the_record_says_what_it_is(self):
         for caller in CALLERS:

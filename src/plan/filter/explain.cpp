@@ -155,6 +155,11 @@ class Teller {
     return text.data();
   }
 
+  /// Where the program's files lie on the host.
+  [[nodiscard]] std::string place_on_host() const {
+    return context_.outside_namespaces ? "the program's own directory" : "a live grant";
+  }
+
   [[nodiscard]] std::string base_place() const { return " (" + syscalls_.base.origin.text() + ")"; }
 
   [[nodiscard]] std::string rule() const {
@@ -184,13 +189,13 @@ class Teller {
       case Cause::unreadable:
         return "limits.disk is enforced in live grants by looking at the processes";
       case Cause::set_id_mode:
-        return "a live grant has no set-user-ID or set-group-ID files";
+        return place_on_host() + " has no set-user-ID or set-group-ID files";
       case Cause::unseen_mode:
-        return "openat2 hides the mode of a new file, and there is a live grant";
+        return "openat2 hides the mode of a new file, which can be in " + place_on_host();
       case Cause::special_file:
-        return "a live grant has no FIFOs, sockets and devices";
+        return place_on_host() + " has no FIFOs, sockets and devices";
       case Cause::whiteout:
-        return "a live grant has no devices";
+        return place_on_host() + " has no devices";
       case Cause::outside:
         return "isolation = \"landlock\": the program is in the machine's own namespaces";
       case Cause::outer_proc:

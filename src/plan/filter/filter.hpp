@@ -28,8 +28,8 @@ struct FilterContext {
   /// ioctls, which no process's count includes, fail with EOPNOTSUPP without a denial, and becoming
   /// non-dumpable is denied.
   bool writes_are_polled = false;
-  /// There is a live grant. Its mounts are nosuid and nodev only inside, so set-user-ID and
-  /// set-group-ID modes and device nodes are denied.
+  /// There is a live grant, nosuid and nodev only inside, or the program has the caller's own uid
+  /// and no mounts: set-user-ID and set-group-ID modes and device nodes are denied.
   bool files_reach_host = false;
   /// Landlock can't keep FIFOs and sockets out of the live grants: mknod is denied altogether.
   bool special_files_reach_host = false;
