@@ -47,15 +47,18 @@ bool is_confined(const Program& program) {
          errno == EPERM;
 }
 
-/// Nothing that a signal could end or stop but SIGKILL and SIGSTOP, and no descriptor but one.
-[[noreturn]] void end_all_after(int keeper) {
+/// When one of the two has ended: a keeper that somebody has stopped does not see the supervisor's
+/// end. Nothing that a signal could end or stop but SIGKILL and SIGSTOP, and no other descriptor.
+[[noreturn]] void end_all_after(int keeper, int supervisor) {
   sigset_t all;
   std::memset(&all, 0xff, sizeof all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  if (keeper > 0) call(SYS_close_range, 0U, static_cast<unsigned>(keeper) - 1U, 0U);
-  call(SYS_close_range, static_cast<unsigned>(keeper) + 1U, ~0U, 0U);
-  pollfd ended{.fd = keeper, .events = POLLIN, .revents = 0};
-  while (::poll(&ended, 1, -1) < 0) {
+  call(SYS_dup3, keeper, 0, O_CLOEXEC);
+  call(SYS_dup3, supervisor, 1, O_CLOEXEC);
+  call(SYS_close_range, 2U, ~0U, 0U);
+  pollfd ended[] = {{.fd = 0, .events = POLLIN, .revents = 0},
+                    {.fd = 1, .events = POLLIN, .revents = 0}};
+  while (::poll(ended, 2, -1) < 0) {
   }
   ::kill(-1, SIGKILL);
   ::_exit(0);
@@ -119,7 +122,7 @@ void start_second(const Program& program) {
   const long second = must(program, Stage::payload, 4,
                            call(SYS_clone, static_cast<unsigned long>(CLONE_PARENT | SIGCHLD),
                                 nullptr, nullptr, nullptr, nullptr));
-  if (second == 0) end_all_after(keeper);
+  if (second == 0) end_all_after(keeper, program.channels.supervisor_pidfd);
   ::close(keeper);
 }
 

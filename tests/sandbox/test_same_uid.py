@@ -32,6 +32,8 @@ second = next(number for number, parent in others() if parent == sbx.pid and num
 for name in sys.argv[1].split():
     if name == "interrupt":
         sbx.send_signal(signal.SIGINT)
+    elif name == "stop":
+        os.kill(keeper, signal.SIGSTOP)
     elif name != "nothing":
         os.kill({"sbx": sbx.pid, "keeper": keeper, "second": second}[name], signal.SIGKILL)
 status = sbx.wait()
@@ -75,10 +77,8 @@ attempt("flags", lambda: fcntl.ioctl(file, 0x40086602, array.array("l", [0x80]))
 attempt("a second name", lambda: os.link(path, "named"))
 attempt("a lease", lambda: fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK))
 attempt("a watched directory", lambda: fcntl.fcntl(os.open("/host", os.O_RDONLY), fcntl.F_NOTIFY, fcntl.DN_MODIFY))
-attempt("chmod of its own with a set-ID bit", lambda: os.chmod("d", 0o4755))
-# A name that another thread makes lead there and back.
 os.umask(0)
-open("own", "w").close()
+attempt("chmod of its own with a set-ID bit", lambda: os.chmod("d", 0o4755))
 attempt("a new file with a set-ID bit", lambda: os.open("set", os.O_CREAT | os.O_WRONLY, 0o4755))
 attempt("a nameless file with a set-ID bit", lambda: os.open(".", os.O_TMPFILE | os.O_WRONLY, 0o2755))
 attempt("a node with a set-ID bit", lambda: os.mknod("node", 0o104755))
@@ -87,6 +87,8 @@ def hidden_mode():
     if ctypes.CDLL(None, use_errno=True).syscall(int(sys.argv[1]), -100, b"hidden", how, 24) < 0:
         raise OSError(ctypes.get_errno(), "openat2")
 attempt("a file of a hidden mode", hidden_mode)
+# A name that another thread makes lead there and back.
+open("own", "w").close()
 done = threading.Event()
 def swap():
     while not done.is_set():
@@ -106,9 +108,9 @@ after = os.stat(path)
 same = all(getattr(before, name) == getattr(after, name) for name in ("st_mode", "st_uid", "st_gid", "st_mtime_ns", "st_atime_ns", "st_nlink"))
 print(sorted(name for name, answer in answers.items() if answer == "open"), same)
 # The twin: all of it works in a directory of its own.
+os.close(os.open("sticky", os.O_CREAT | os.O_WRONLY, 0o1750))
 os.chmod("own", 0o640)
 os.fchmod(os.open("own", os.O_RDONLY), 0o750)
-os.close(os.open("sticky", os.O_CREAT | os.O_WRONLY, 0o1750))
 os.utime("own", (5, 7))
 os.chown("own", os.getuid(), -1)
 os.chmod("own", 0o751, dir_fd=os.open(".", os.O_PATH))
@@ -211,7 +213,7 @@ class SameUid(FilteredTest):
                              {"isolation", "names", "tmp", "network.mode", "ipc", "proc", "hostname", "limits.disk", "limits.processes", "end"})
 
     def test_the_end_of_sbx_of_its_keeper_and_of_the_time_takes_everything_along(self):
-        for killed, timeout, status in (("sbx", "60s", "-9"), ("keeper", "60s", "125"), ("second", "2s", "124"), ("sbx keeper", "60s", "-9"),
+        for killed, timeout, status in (("sbx", "60s", "-9"), ("keeper", "60s", "125"), ("second", "2s", "124"), ("sbx keeper", "60s", "-9"), ("stop sbx", "60s", "-9"),
                                         ("second keeper", "60s", "125"), ("interrupt", "60s", "130"), ("nothing", "2s", "124")):
             done = self.container().run("python3", "-c", ENDS, killed, HOPPING, timeout)
             self.assertEqual(done.stdout.splitlines(), [f"{status} 0", "[]"], (killed, done))
@@ -230,6 +232,14 @@ class SameUid(FilteredTest):
             self.assertEqual(record["stdout"]["text"], "19 11\n")
             self.assertEqual([each["limit"] for each in record["limits_met"]], ["processes"])
 
+    def test_processes_that_have_not_begun_count(self):
+        record = self.record("--processes", "40", "--lang", "python", "-c", IDLE, "30")
+        first, last = map(int, record["stdout"]["text"].split())
+        self.assertLessEqual(first, 40)
+        self.assertEqual(last, 40)
+        record = self.record("--processes", "100", "--lang", "python", "-c", IDLE, "30")
+        self.assertEqual(record["stdout"]["text"], "61\n100\n")
+
     def test_budgets_end_the_run(self):
         record = self.record("--memory", "100M", "--", "python3", "-c", "x = []\nwhile True: x.append(bytearray(2**20))", status=137)
         self.assertEqual(record["outcome"]["reason"], "memory")
@@ -244,14 +254,6 @@ class SameUid(FilteredTest):
         look = "cat old.txt; ls -A; echo new > new.txt; chmod 755 new.txt; echo more >> old.txt"
         done = container.run("sh", "-c", f"cd /home/u/work && sbx run --isolation landlock --workspace .:overlay --apply --yes -- sh -c '{look}'; echo $?")
         lines = done.stdout.splitlines()
-    def test_processes_that_have_not_begun_count(self):
-        record = self.record("--processes", "40", "--lang", "python", "-c", IDLE, "30")
-        first, last = map(int, record["stdout"]["text"].split())
-        self.assertLessEqual(first, 40)
-        self.assertEqual(last, 40)
-        record = self.record("--processes", "100", "--lang", "python", "-c", IDLE, "30")
-        self.assertEqual(record["stdout"]["text"], "61\n100\n")
-
         self.assertEqual((lines[0], lines[-1]), ("old", "0"), done)
         self.assertNotIn(".env", lines, done)
         self.assertIn("weaker isolation (landlock, same uid)", done.stderr)
