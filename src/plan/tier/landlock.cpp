@@ -528,7 +528,8 @@ void note_landlock(const host::Host& host, Plan& plan) {
            : "Landlock and a uid of its own, in the machine's own namespaces");
   note(Promise::names,
        "whether a path exists, its size, times, owner and link target, and which processes exist, "
-       "can be seen where permissions allow; contents, lists, arguments and environments can't");
+       "can be seen where permissions allow; contents, lists, arguments and environments can't, "
+       "but those of /etc/passwd, /etc/group and /etc/hosts");
   if (std::ranges::any_of(plan.mounts,
                           [](const Mount& step) { return step.kind() == MountKind::copy; }))
     note(Promise::workspace_mode, "the program works on a copy in '" + plan.private_directory +
