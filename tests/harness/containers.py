@@ -82,13 +82,19 @@ class Container:
                        _mount("mqueue", "/dev/mqueue", "nodev"), _mount("sysfs", "/sys", "nodev", "ro"),
                        _bind("/usr", "/usr"), _bind("/etc", "/etc"), _bind(pathlib.Path(binary).parent, "/sbx")]}
 
-    def run(self, *words):
+    def bind(self, source, target):
+        self.settings["mounts"].append(_bind(source, target))
+
+    def environment(self, variables):
+        self.settings["process"]["env"] += [f"{name}={value}" for name, value in variables.items()]
+
+    def run(self, *words, timeout=HANG):
         """The finished process. PID 1 of a container ignores SIGTERM: what hangs is killed with all of its container."""
         self.settings["process"]["args"] = list(words)
         (self.directory / "config.json").write_text(json.dumps(self.settings))
         runc, name = ["runc", "--root", str(self.directory / "state")], f"sbx-test-{os.getpid()}"
         try:
-            return subprocess.run([*runc, "run", name], cwd=self.directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG)
+            return subprocess.run([*runc, "run", name], cwd=self.directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
         finally:
             subprocess.run([*runc, "delete", "--force", name], capture_output=True)
 
