@@ -10,13 +10,14 @@
 #include <sbx/outcome.hpp>
 
 #include "base/tell.hpp"
+#include "cli/console.hpp"
 #include "cli/repl/wide.hpp"
 #include "record/words.hpp"
 
 namespace sbx::cli {
 
 int print(const std::string& text) {
-  return record::print_answer(text) ? kDone : exit_status::kCouldNot;
+  return console().print(text) ? kDone : exit_status::kCouldNot;
 }
 
 namespace {

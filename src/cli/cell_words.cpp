@@ -8,6 +8,7 @@
 
 #include "base/signals.hpp"
 #include "base/text.hpp"
+#include "cli/console.hpp"
 #include "record/network_words.hpp"
 #include "record/parts.hpp"
 #include "record/words.hpp"
@@ -39,8 +40,8 @@ std::string painted_frame(std::string_view line, const Paint& paint) {
 void tell_lost(const Json& record) {
   if (member_or(record, "state", "") != "lost") return;
   const std::string because = member_or(record, "lost_because", "");
-  write_stderr("sbx: the context's variables are lost" +
-               (because.empty() ? "" : ": " + printable(because)) + "\n");
+  console().tell("sbx: the context's variables are lost" +
+                 (because.empty() ? "" : ": " + printable(because)) + "\n");
 }
 
 }  // namespace
@@ -61,23 +62,23 @@ bool show_result(const Json& result, bool quiet, const std::string& cure) {
   // As at an interpreter's own prompt: nothing is said about no value.
   const bool is_nothing = text.empty() || text == "None" || text == "undefined";
   bool printed = true;
-  if (!is_nothing) printed = record::print_answer(run::made_safe(text + "\n", STDOUT_FILENO));
+  if (!is_nothing) printed = console().print(run::made_safe(text + "\n", STDOUT_FILENO));
   if (quiet) return printed;
   constexpr std::uint64_t kMostOfOneForm = std::uint64_t{4} << 20;  // the drivers' own
   for (const Json& each : part(result, "left_out")) {
     const auto bytes = member_or(each, "bytes", std::uint64_t{0});
-    write_stderr("sbx: left out: " + printable(member_or(each, "mime", "")) + " of " +
-                 describe(Bytes{bytes}) +
-                 (bytes > kMostOfOneForm
-                      ? ": one form of a value has 4 MiB at most; write it to a file\n"
-                      : ": output.results has no more room\n"));
+    console().tell("sbx: left out: " + printable(member_or(each, "mime", "")) + " of " +
+                   describe(Bytes{bytes}) +
+                   (bytes > kMostOfOneForm
+                        ? ": one form of a value has 4 MiB at most; write it to a file\n"
+                        : ": output.results has no more room\n"));
   }
   if (const Json file = part(result, "file"); file.is_object())
     for (const auto& [mime, path] : file.items())
-      write_stderr("sbx: " + printable(mime) + " is in " + printable(session::text_of(path)) +
-                   "\n");
+      console().tell("sbx: " + printable(mime) + " is in " + printable(session::text_of(path)) +
+                     "\n");
   else if (has_picture(data) && !cure.empty())
-    write_stderr("sbx: there is a picture: " + cure + "\n");
+    console().tell("sbx: there is a picture: " + cure + "\n");
   return printed;
 }
 
@@ -93,7 +94,7 @@ void tell_error(const Json& error, const Paint& paint) {
     frames += painted_frame(std::string_view(text).substr(at, end - at), paint) + "\n";
     at = end + 1;
   }
-  write_stderr(frames + paint.red(text.substr(last)) + "\n");
+  console().tell(frames + paint.red(text.substr(last)) + "\n");
 }
 
 std::string end_words(const Json& record) {
@@ -113,13 +114,13 @@ std::string error_words(const Json& record) {
 
 void tell_denials(const Json& record, Remedies cures, const Paint& paint) {
   const auto where = cures.of_session ? record::Cured::command : record::Cured::session;
-  write_stderr(record::denial_words(record::denials_of(record), paint, where));
-  write_stderr(record::limit_words(record, where));
-  write_stderr(record::failure_words(record::failures_of(record), paint));
+  console().tell(record::denial_words(record::denials_of(record), paint, where));
+  console().tell(record::limit_words(record, where));
+  console().tell(record::failure_words(record::failures_of(record), paint));
   const auto late = member_or(record, "late_bytes", std::uint64_t{0});
   if (late > 0)
-    write_stderr("sbx: " + describe(Bytes{late}) + " that came between two cells " +
-                 (late == 1 ? "was" : "were") + " dropped\n");
+    console().tell("sbx: " + describe(Bytes{late}) + " that came between two cells " +
+                   (late == 1 ? "was" : "were") + " dropped\n");
 }
 
 void tell_hints(const Json& record, const std::vector<std::string>& notes, Remedies cures) {
@@ -127,19 +128,19 @@ void tell_hints(const Json& record, const std::vector<std::string>& notes, Remed
     // A command that starts the cell's session itself takes the option.
     const auto at = cures.of_session ? note.find(run::kAddToSession) : std::string::npos;
     if (at != std::string::npos) note.replace(at, run::kAddToSession.size(), "add");
-    write_stderr("sbx: " + printable(note) + "\n");
+    console().tell("sbx: " + printable(note) + "\n");
   }
-  write_stderr(record::hint_words(record::hints_of(record), cures.of_session
-                                                                ? record::Cured::command
-                                                                : record::Cured::session));
+  console().tell(record::hint_words(record::hints_of(record), cures.of_session
+                                                                  ? record::Cured::command
+                                                                  : record::Cured::session));
 }
 
 void tell_cure(const Json& record, Remedies cures) {
   const Json& outcome = part(record, "outcome");
   if (member_or(outcome, "status", "") != "over-budget") return;
-  write_stderr(record::more_words(member_or(outcome, "hint", ""), cures.of_budget
-                                                                      ? record::Cured::command
-                                                                      : record::Cured::session));
+  console().tell(record::more_words(member_or(outcome, "hint", ""), cures.of_budget
+                                                                        ? record::Cured::command
+                                                                        : record::Cured::session));
 }
 
 void tell_outcome(const Json& record, const std::vector<std::string>& notes, AlreadySaid known,
@@ -147,12 +148,12 @@ void tell_outcome(const Json& record, const std::vector<std::string>& notes, Alr
   tell_denials(record, cures, paint);
   tell_hints(record, notes, cures);
   if (const auto lost = record.find("write_error"); lost != record.end())
-    write_stderr("sbx: cannot write " + member_or(*lost, "stream", "") + ": " +
-                 member_or(*lost, "error", "") + "; the rest of it is dropped\n");
+    console().tell("sbx: cannot write " + member_or(*lost, "stream", "") + ": " +
+                   member_or(*lost, "error", "") + "; the rest of it is dropped\n");
   const std::string end = end_words(record);
   const bool is_known =
       known.interrupts && member_or(part(record, "outcome"), "status", "") == "cancelled";
-  if (!end.empty() && !is_known) write_stderr("sbx: " + printable(end) + "\n");
+  if (!end.empty() && !is_known) console().tell("sbx: " + printable(end) + "\n");
   tell_cure(record, cures);
   if (!known.lost_state) tell_lost(record);
 }

@@ -17,6 +17,7 @@
 #include "changes/words.hpp"
 #include "cli/answer.hpp"
 #include "cli/complaint.hpp"
+#include "cli/console.hpp"
 #include "host/state.hpp"
 #include "policy/keys.hpp"
 #include "record/words.hpp"
@@ -126,7 +127,7 @@ int list_sets(const Invocation& typed) {
   const auto sets = store->list();
   if (!sets) return changes_failed(typed, sets.error());
   if (!typed.output.json && sets->empty()) {  // a program that parses stdout then finds no sets
-    write_stderr("nothing is kept; \"sbx run --keep NAME\" keeps the changes of a run\n");
+    console().tell("nothing is kept; \"sbx run --keep NAME\" keeps the changes of a run\n");
     return kDone;
   }
   if (!typed.output.json) return print_fitted(list_words(*sets));
@@ -182,7 +183,7 @@ int show(const Invocation& typed, changes::Texts texts) {
       head_words(*kept, paint) +
       changes::listing_words(kept->copy, kept->changes, texts, paint, rest, stale);
   const int printed = texts == changes::Texts::shown ? print(words) : print_fitted(words);
-  write_stderr(changes::conflict_words(conflicts));
+  console().tell(changes::conflict_words(conflicts));
   if (there) return printed;
   const int status = changes_failed(typed, there.error());
   return texts == changes::Texts::shown ? status : printed;
@@ -201,8 +202,8 @@ int patch(const Invocation& typed) {
   const int printed = print(made.text);
   selection.left.insert(selection.left.end(), made.left.begin(), made.left.end());
   for (const workspace::Left& each : selection.left)
-    write_stderr("sbx: not in the patch: " + printable(each.path) + ": " + each.why + "\n");
-  write_stderr(changes::conflict_words(
+    console().tell("sbx: not in the patch: " + printable(each.path) + ": " + each.why + "\n");
+  console().tell(changes::conflict_words(
       workspace::conflicts_now(kept->copy, selection.changes, selection.links)));
   return printed != kDone || selection.left.empty() ? printed : kFindings;
 }
@@ -225,7 +226,8 @@ int apply(const Invocation& typed) {
   if (typed.operands.empty()) return changes_failed(typed, wrong_use(typed, "needs a name"));
   auto kept = load(typed.operands.front());
   if (!kept) return changes_failed(typed, kept.error());
-  if (const Status asking = changes::check_asking(!typed.bring_out.yes); !asking)
+  if (const Status asking = changes::check_asking(!typed.bring_out.yes);
+      !asking)
     return changes_failed(typed, asking.error());
   if (const Status there = changes::open_directories(*kept); !there)
     return changes_failed(typed, there.error());
@@ -237,8 +239,9 @@ int apply(const Invocation& typed) {
                                  .rest = "sbx changes show --json " + kept->facts.name};
   Progress progress(STDERR_FILENO, request.silent);
   kept->copy.copied = copies_shown_by(progress);
-  const auto end = changes::apply_changes(kept->copy, kept->changes, request,
-                                          paint_for(typed.output.color, STDERR_FILENO));
+  const auto end =
+      changes::apply_changes(kept->copy, kept->changes, request,
+                             paint_for(typed.output.color, STDERR_FILENO));
   if (!end) return changes_failed(typed, end.error());
   note_applied(kept->facts.name, end->applied.done.size());
   if (typed.output.json) {

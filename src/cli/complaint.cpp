@@ -8,6 +8,7 @@
 
 #include "base/json.hpp"
 #include "cli/answer.hpp"
+#include "cli/console.hpp"
 #include "record/record.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
@@ -36,11 +37,11 @@ Json complaint_json(const Invocation& typed, const Error& error) {
 
 bool print_error(const Invocation& typed, const Error& error) {
   const bool as_json = typed.output.json || typed.format == "json";
-  return !as_json || record::print_answer(dump(complaint_json(typed, error)));
+  return !as_json || console().print(dump(complaint_json(typed, error)));
 }
 
 int complain(const Invocation& typed, const Error& error, int status) {
-  write_stderr(record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+  console().complain(error, typed.output.color);
   return print_error(typed, error) ? status : exit_status::kCouldNot;
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
+#include "cli/console.hpp"
 
 namespace sbx::cli {
 
@@ -18,8 +19,8 @@ void LiveDenials::denied(const Denial& denial) {
   pollfd terminal{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (::poll(&terminal, 1, 0) != 1 || (terminal.revents & POLLOUT) == 0) return;
   const std::string by = denial.process.empty() ? "" : " by " + printable(denial.process);
-  write_stderr("sbx: " + paint_.bold("denied:") + " " + printable(denial.what) + by +
-               " (the end says what would allow it)\n");
+  console().tell("sbx: " + paint_.bold("denied:") + " " + printable(denial.what) + by +
+                 " (the end says what would allow it)\n");
 }
 
 void LiveDenials::limit_met(const LimitMet& met) {

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "cli/answer.hpp"
 #include "cli/complaint.hpp"
+#include "cli/console.hpp"
 #include "cli/parent.hpp"
 #include "cli/usage.hpp"
 #include "mcp/serve.hpp"
@@ -51,7 +52,7 @@ int mcp_tools_command(const Invocation& typed, const OwnProcess& process) {
   auto facts = agent::facts_of(*options);
   if (!facts) return complain(typed, facts.error(), exit_status::kCouldNot);
   const std::string tools = dump(mcp::list_of_tools(*facts));
-  const bool printed = record::print_answer(typed.mcp.hashes ? sha256_hex(tools) + "\n" : tools);
+  const bool printed = console().print(typed.mcp.hashes ? sha256_hex(tools) + "\n" : tools);
   return printed ? kDone : exit_status::kCouldNot;
 }
 

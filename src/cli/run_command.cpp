@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/github.hpp"
 #include "cli/live_denials.hpp"
 #include "cli/parent.hpp"
@@ -96,7 +97,8 @@ class RunCommand {
     // stderr is the same stream: nobody can be told why.
     const Status lowered = fence->lower();
     if (!lowered && lowered.error().errno_value != EPIPE) return exit_status::kCouldNot;
-    if (!annotation_.empty()) write_stderr("::error title=sbx::" + github_data(annotation_) + "\n");
+    if (!annotation_.empty())
+      console().tell("::error title=sbx::" + github_data(annotation_) + "\n");
     return status;
   }
 
@@ -159,7 +161,7 @@ class RunCommand {
                                  ? record::plan_text(answer_)
                                  : record::plan_words(*answer_.policy, *answer_.plan);
     tell_stages();
-    return record::print_answer(text) ? 0 : exit_status::kCouldNot;
+    return console().print(text) ? 0 : exit_status::kCouldNot;
   }
 
   /// After the command has ended.
@@ -172,11 +174,11 @@ class RunCommand {
                 : record::outcome_words(*answer.plan, outcome, typed_.output.verbose, paint_,
                                         nullptr, answer.policy ? &*answer.policy : nullptr);
     if (!words.empty())
-      write_stderr(words);
+      console().tell(words);
     else if (is_in_line(outcome.out) || is_in_line(outcome.err))
       progress_->clear(true);  // what the program said last stays
     if (silent_ && !answer.plan->weaker_isolation.empty() && !has_typed_landlock())
-      write_stderr(note_lines({answer.plan->weaker_isolation}));
+      console().tell(note_lines({answer.plan->weaker_isolation}));
     if (!silent_ && sbx::exit_status_of(outcome.verdict) != 0) tell_own_options(answer);
   }
 
@@ -210,7 +212,7 @@ class RunCommand {
           !says_unknown(answer.outcome->out.last, name))
         continue;
       const std::string program = printable(shell_word(words.front()));
-      return write_stderr(note_lines({fmt::format(
+      return console().tell(note_lines({fmt::format(
           "\"{0}\" went to {1}, as every word after it; if it is meant for sbx: sbx run {0} {1}",
           printable(option), program)}));
     }
@@ -252,12 +254,12 @@ class RunCommand {
   }
 
   void tell_stages() const {
-    if (typed_.output.trace_time) write_stderr(stage_lines(answer_.stamps));
+    if (typed_.output.trace_time) console().tell(stage_lines(answer_.stamps));
   }
 
   void tell(const policy::Findings& errors) {
     annotation_ = errors.front().text();
-    write_stderr(record::findings_text(errors, paint_));
+    console().tell(record::findings_text(errors, paint_));
   }
 
   int tell(const Error& error) {
@@ -288,7 +290,7 @@ class RunCommand {
     const Status written = targets_.write(record);
     hold_signals();
     if (written) return status;
-    write_stderr(record::error_text(written.error(), paint_));
+    console().tell(record::error_text(written.error(), paint_));
     return exit_status::kCouldNot;
   }
 
@@ -306,7 +308,7 @@ class RunCommand {
   void keep(const std::string& record) {
     if (answer_.state_directory.empty()) return;
     if (const Status kept = record::keep_record(answer_.state_directory, record); !kept)
-      write_stderr(note_lines({"the record is not kept: " + kept.error().text()}));
+      console().tell(note_lines({"the record is not kept: " + kept.error().text()}));
   }
 
   const Invocation& typed_;

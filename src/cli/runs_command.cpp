@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "cli/answer.hpp"
 #include "cli/complaint.hpp"
+#include "cli/console.hpp"
 #include "record/words.hpp"
 #include "run/under_way.hpp"
 
@@ -65,7 +66,7 @@ int list_runs(const Invocation& typed) {
   const auto runs = run::runs_under_way();
   if (!runs) return complain(typed, runs.error());
   if (!typed.output.json && runs->empty()) {  // a program that parses stdout then finds no runs
-    write_stderr("no run is under way; \"sbx session list\" lists sessions\n");
+    console().tell("no run is under way; \"sbx session list\" lists sessions\n");
     return kDone;
   }
   return typed.output.json ? print(as_json(*runs)) : print_fitted(table(*runs));

@@ -7,6 +7,7 @@
 
 #include "base/tell.hpp"
 #include "base/text.hpp"
+#include "cli/console.hpp"
 #include "cli/usage.hpp"
 #include "record/words.hpp"
 #include "session/json.hpp"
@@ -45,7 +46,7 @@ int SessionAsker::answered(const Json& body, int status) const {
 }
 
 int SessionAsker::tell(const Error& error) const {
-  write_stderr(record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+  console().complain(error, typed.output.color);
   return exit_status::kCouldNot;
 }
 

@@ -18,6 +18,7 @@
 #include "changes/json.hpp"
 #include "changes/kept.hpp"
 #include "cli/answer.hpp"
+#include "cli/console.hpp"
 #include "cli/session_documents.hpp"
 #include "cli/usage.hpp"
 #include "host/state.hpp"
@@ -92,8 +93,8 @@ Result<int> show_changes(const SessionAsker& asker, bool texts) {
       seen.left.value_or(std::vector<protocol::LeftFacts>{});
   if (!asker.typed.output.json)
     for (const protocol::LeftFacts& each : left)
-      write_stderr("sbx: not in the patch: " + printable(each.path) + ": " + printable(each.why) +
-                   "\n");
+      console().tell("sbx: not in the patch: " + printable(each.path) + ": " + printable(each.why) +
+                     "\n");
   return printed != kDone || left.empty() ? printed : kFindings;
 }
 
@@ -109,7 +110,7 @@ Result<int> apply_session(const SessionAsker& asker) {
       SBX_TRY(asker.ask_reader(protocol::SnapshotRequest{.silent = !progress.is_shown()}));
   const std::vector<std::string> patterns(asker.operands.begin() + 1, asker.operands.end());
   if (!made.snapshot) {
-    if (!is_silent) write_stderr("sbx: nothing was changed, so nothing is applied\n");
+    if (!is_silent) console().tell("sbx: nothing was changed, so nothing is applied\n");
     return applied(asker, {.incomplete = !patterns.empty()});
   }
   // Signals wait: apply_changes() takes them; one that comes before or after keeps no snapshot
@@ -119,19 +120,19 @@ Result<int> apply_session(const SessionAsker& asker) {
   changes::Kept kept = SBX_TRY(snapshot.load());
   kept.copy.copied = copies_shown_by(progress);
   if (asks) SBX_TRY(life.hang_up_at_its_end());
-  const changes::ApplyEnd end = SBX_TRY(
-      changes::apply_changes(kept.copy, kept.changes,
-                             {.patterns = patterns,
-                              .policy_files = kept.facts.policy_files,
-                              .asks = asks,
-                              .state_directory = host::state_directory(asker.host),
-                              .silent = is_silent,
-                              .rest = "sbx session changes --json " + asker.operands.front()},
-                             paint_for(asker.typed.output.color, STDERR_FILENO)));
+  const changes::ApplyEnd end = SBX_TRY(changes::apply_changes(
+      kept.copy, kept.changes,
+      {.patterns = patterns,
+       .policy_files = kept.facts.policy_files,
+       .asks = asks,
+       .state_directory = host::state_directory(asker.host),
+       .silent = is_silent,
+       .rest = "sbx session changes --json " + asker.operands.front()},
+      paint_for(asker.typed.output.color, STDERR_FILENO)));
   snapshot.note_as_applied(kept, end.applied);
   if (asks && end.signal == SIGHUP && life.has_ended()) return fail(SessionLife::gone());
   if (end.leaves_something() && !is_silent)
-    write_stderr("sbx: the session keeps what was not applied\n");
+    console().tell("sbx: the session keeps what was not applied\n");
   return applied(asker, {.applied = changes::applied_json(end.applied),
                          .incomplete = end.applied.is_incomplete() || !end.wanted || !end.all_met,
                          .failures = {end.applied.has_failures()},

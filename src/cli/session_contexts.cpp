@@ -9,6 +9,7 @@
 #include "base/tell.hpp"
 #include "base/text.hpp"
 #include "cli/answer.hpp"
+#include "cli/console.hpp"
 #include "cli/session_documents.hpp"
 #include "cli/usage.hpp"
 #include "session/json.hpp"
@@ -69,7 +70,7 @@ Result<int> interrupt_contexts(const SessionAsker& asker) {
     if (SBX_TRY(asker.ask(protocol::InterruptRequest{.context = name})).interrupted)
       names.push_back(name);
   }
-  if (names.empty() && !asker.typed.output.json) write_stderr("sbx: no cell runs there\n");
+  if (names.empty() && !asker.typed.output.json) console().tell("sbx: no cell runs there\n");
   return asker.answered(InterruptedDocument{.interrupted = std::move(names)});
 }
 

@@ -23,6 +23,7 @@
 #include "base/text.hpp"
 #include "cli/cell_results.hpp"
 #include "cli/cell_words.hpp"
+#include "cli/console.hpp"
 #include "cli/parent.hpp"
 #include "cli/usage.hpp"
 #include "client/cell.hpp"
@@ -148,7 +149,7 @@ Error with_cure(Error error, const Invocation& typed) {
 /// No cell ran, or nobody knows how it ended.
 int no_result(const Invocation& typed, const std::string& id, const Error& failure) {
   const Error error = with_cure(failure, typed);
-  write_stderr(record::error_text(error, paint(typed)));
+  console().complain(error, typed.output.color);
   if (!typed.cell.stream && !typed.output.json) return exit_status_of(error);
   record::Cell cell;
   cell.id = id;
@@ -160,7 +161,7 @@ int no_result(const Invocation& typed, const std::string& id, const Error& failu
   if (!typed.operands.empty() && session::check_name(typed.operands.front()))
     cell.name.session = typed.operands.front();
   const Json record = last_words(typed, record::cell_json(cell, error));
-  return record::print_answer(dump(record)) ? exit_status_of(error) : exit_status::kCouldNot;
+  return console().print(dump(record)) ? exit_status_of(error) : exit_status::kCouldNot;
 }
 
 class Eval {
@@ -309,7 +310,7 @@ class Eval {
   }
 
   /// A reader of events that misses one is told no other, and the cell goes on.
-  void print(const Json& event) { printed_ = printed_ && record::print_answer(dump(event)); }
+  void print(const Json& event) { printed_ = printed_ && console().print(dump(event)); }
 
   // --- the answer
 
@@ -322,7 +323,7 @@ class Eval {
     if (last_.failure) {
       Error error = protocol::error_of(std::move(*last_.failure));
       if (!as_json) return fail(std::move(error));
-      write_stderr(record::error_text(error, paint(typed_)));
+      console().complain(error, typed_.output.color);
     }
     if (as_json)
       print(last_words(typed_, record));
@@ -339,7 +340,7 @@ class Eval {
       if (directory)
         results_.emplace(std::move(*directory));
       else
-        write_stderr(record::error_text(directory.error(), paint(typed_)));
+        console().complain(directory.error(), typed_.output.color);
     }
     if (!results_) return true;
     Status saved = results_->save(record, typed_.cell.results.empty());
@@ -348,7 +349,7 @@ class Eval {
     const std::string& typed = typed_.cell.results;
     error.message = "not all values of the cell are in '" + (typed.empty() ? kPictures : typed) +
                     "': " + error.message;
-    write_stderr(record::error_text(error, paint(typed_)));
+    console().complain(error, typed_.output.color);
     return false;
   }
 
@@ -373,8 +374,8 @@ class Eval {
       if (const Json& error = part(answer, "error"); error.is_object()) {
         tell_error(error, paint(typed_));
         if (error.contains("kind") && !typed_.output.quiet)
-          write_stderr("sbx: --cwd names a directory of the session: sbx session ls " +
-                       typed_.operands.front() + " lists what is there\n");
+          console().tell("sbx: --cwd names a directory of the session: sbx session ls " +
+                         typed_.operands.front() + " lists what is there\n");
       }
     }
     run_.lost_state = member_or(record, "state", "") == "lost";

@@ -8,6 +8,7 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "cli/console.hpp"
 #include "cli/forwarding.hpp"
 #include "cli/parent.hpp"
 #include "cli/report.hpp"
@@ -116,8 +117,7 @@ class Exec {
     if (!begun) return tell(begun.error());
     const std::uint64_t call = begun->call;
     const Json json = session::headed(BegunDocument{.session = name_, .call = call});
-    if (record::print_answer(typed_.output.json ? dump(json) : std::to_string(call) + "\n"))
-      return 0;
+    if (console().print(typed_.output.json ? dump(json) : std::to_string(call) + "\n")) return 0;
     // Nobody knows its number.
     if (auto again = session::Client::connect(host_, name_))
       (void)again->ask(protocol::KillRequest{.call = call});
@@ -125,7 +125,7 @@ class Exec {
   }
 
   int tell(const Error& error) const {
-    write_stderr(record::error_text(error, paint_for(typed_.output.color, STDERR_FILENO)));
+    console().complain(error, typed_.output.color);
     return exit_status_of(error);
   }
 

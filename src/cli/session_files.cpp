@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "changes/json.hpp"
 #include "cli/answer.hpp"
+#include "cli/console.hpp"
 #include "cli/usage.hpp"
 #include "client/task.hpp"
 #include "protocol/requests.hpp"
@@ -95,9 +96,9 @@ void tell_left(const std::vector<workspace::Left>& left, std::uint64_t more) {
   constexpr std::size_t kShown = 20;
   const std::size_t shown = std::min(left.size(), kShown);
   for (const workspace::Left& each : std::span(left).first(shown))
-    write_stderr("sbx: left out: " + printable(each.path) + ": " + printable(each.why) + "\n");
+    console().tell("sbx: left out: " + printable(each.path) + ": " + printable(each.why) + "\n");
   more += left.size() - shown;
-  if (more > 0) write_stderr(fmt::format("sbx: left out: {} more; --json lists them\n", more));
+  if (more > 0) console().tell(fmt::format("sbx: left out: {} more; --json lists them\n", more));
 }
 
 /// The first files by name, those that replaced another before all; of more only their number and
@@ -109,13 +110,14 @@ void tell_brought(std::vector<transfer::Brought> brought, std::uint64_t files,
   const std::size_t shown = std::min(brought.size(), kShown);
   for (const transfer::Brought& each : std::span(brought).first(shown)) {
     bytes -= std::min(bytes, each.bytes);
-    write_stderr(fmt::format("sbx: {} ({}{})\n", printable(each.path), describe(Bytes{each.bytes}),
-                             each.replaced ? ", replaced another" : ""));
+    console().tell(fmt::format("sbx: {} ({}{})\n", printable(each.path),
+                               describe(Bytes{each.bytes}),
+                               each.replaced ? ", replaced another" : ""));
   }
   if (files <= shown) return;
   const auto replaced =
       std::ranges::count_if(std::span(brought).subspan(shown), &transfer::Brought::replaced);
-  write_stderr(fmt::format(
+  console().tell(fmt::format(
       "sbx: and {} more files ({}{}); --json lists them\n", files - shown, describe(Bytes{bytes}),
       replaced > 0 ? fmt::format(", {} of them replaced another", replaced) : std::string()));
 }
@@ -181,7 +183,8 @@ int tell_done(const Invocation& typed, const Json& done, const std::vector<works
               std::uint64_t more, const std::string& help) {
   if (!typed.output.json) {
     tell_left(left, more);
-    if (std::ranges::any_of(left, &workspace::Left::failed)) write_stderr("  help: " + help + "\n");
+    if (std::ranges::any_of(left, &workspace::Left::failed))
+      console().tell("  help: " + help + "\n");
     return kDone;
   }
   Json json = session::headed(done);
@@ -444,7 +447,7 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   if (told != kDone) return told;
   if (!typed.output.quiet && !typed.output.json) tell_brought(got->brought);
   if (got->broken) {  // the answer is printed
-    write_stderr(record::error_text(*got->broken, paint_for(typed.output.color, STDERR_FILENO)));
+    console().complain(*got->broken, typed.output.color);
     return exit_status_of(*got->broken);
   }
   return status_of_extent({.all = status == kDone && got->left.empty() && got->more_left == 0,
@@ -592,9 +595,10 @@ Result<int> list_files(const Invocation& typed, const host::Host& host) {
   }
   tell_left(listing.left, 0);
   if (!listing.left.empty() && path != ".")
-    write_stderr("  help: " + names_inside(typed.operands.front()) + "\n");
+    console().tell("  help: " + names_inside(typed.operands.front()) + "\n");
   if (listing.is_cut)
-    write_stderr(fmt::format("sbx: only the first {} names are listed\n", listing.entries.size()));
+    console().tell(
+        fmt::format("sbx: only the first {} names are listed\n", listing.entries.size()));
   return status_of_extent(done);
 }
 

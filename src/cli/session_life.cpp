@@ -11,6 +11,7 @@
 #include "base/tell.hpp"
 #include "base/text.hpp"
 #include "cli/answer.hpp"
+#include "cli/console.hpp"
 #include "cli/usage.hpp"
 #include "host/state.hpp"
 #include "policy/values.hpp"
@@ -55,8 +56,8 @@ Json changes_of(const SessionAsker& asker, const std::string& session) {
       protocol::ChangesRequest{.view = protocol::View::json, .color = asker.typed.output.color},
       session);
   if (!seen && seen.error().code != "no-changes-kept" && !is_gone(seen.error()))
-    write_stderr(fmt::format("sbx: {}: the changes that end with it can't be listed: {}\n",
-                             printable(session), printable(seen.error().message)));
+    console().tell(fmt::format("sbx: {}: the changes that end with it can't be listed: {}\n",
+                               printable(session), printable(seen.error().message)));
   return seen ? seen->changes : Json::array();
 }
 
@@ -85,7 +86,7 @@ void note_stopped(const SessionAsker& asker, const std::string& session, const J
   done["lost"].push_back({{"session", session}, {"changes", changes}});
   const std::string names = first_names(changes);
   if (asker.typed.output.json || names.empty()) return;
-  write_stderr(
+  console().tell(
       fmt::format("sbx: changes that were not applied ended with {}: {}\n"
                   "  help: before the end, sbx session apply {} applies them; sbx "
                   "session stop --keep SET {} keeps them for sbx changes\n",
@@ -134,7 +135,7 @@ Result<int> list_sessions(const SessionAsker& asker) {
   if (asker.typed.output.json)
     return print(dump(session::headed(protocol::SessionList{std::move(sessions)})));
   if (sessions.empty()) {
-    write_stderr(session::no_sessions(asker.host));
+    console().tell(session::no_sessions(asker.host));
     return kDone;
   }
   std::string text =
@@ -172,7 +173,7 @@ Result<int> stop_sessions(const SessionAsker& typed) {
     done.update(write_fields(*kept, Form::document));
     if (kept->failures) {
       if (!asker.typed.output.json)
-        write_stderr("sbx: the session lives on, because not everything is kept\n");
+        console().tell("sbx: the session lives on, because not everything is kept\n");
       return asker.answered(done, exit_status::kCouldNot);
     }
   }

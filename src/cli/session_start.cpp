@@ -14,6 +14,7 @@
 #include "cli/answer.hpp"
 #include "cli/cell_words.hpp"
 #include "cli/complaint.hpp"
+#include "cli/console.hpp"
 #include "cli/parent.hpp"
 #include "cli/session_exec.hpp"
 #include "cli/start_progress.hpp"
@@ -35,7 +36,7 @@ namespace {
 constexpr std::string_view kExists = "session-exists";
 
 int tell(const Invocation& typed, const Error& error, int status) {
-  write_stderr(record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+  console().complain(error, typed.output.color);
   return status;
 }
 
@@ -168,7 +169,7 @@ session::StartAnswer start_session(const Invocation& typed, const OwnProcess& pr
   const run::Sinks sinks = sinks_of(progress);
   return session::start(name, std::move(request), sinks, [&](const policy::Findings& findings) {
     if (exists == IfExists::is_told || findings.front().code != kExists)
-      write_stderr(record::findings_text(findings, paint));
+      console().tell(record::findings_text(findings, paint));
   });
 }
 
@@ -176,7 +177,7 @@ namespace {
 
 /// What the caller should know of the sandbox, as `sbx run` says it.
 void tell_notes(const protocol::SessionFacts& facts) {
-  for (const std::string& each : facts.notes) write_stderr("sbx: " + printable(each) + "\n");
+  for (const std::string& each : facts.notes) console().tell("sbx: " + printable(each) + "\n");
 }
 
 /// In the session of that name, which is started where it does not live. Several commands may do so
@@ -213,7 +214,7 @@ Joined join_session(const Invocation& start, const OwnProcess& process, const ho
 
 int not_started(const session::StartAnswer& started) {
   if (started.error) return started.status;
-  write_stderr("sbx: cancelled: no session was started\n");
+  console().tell("sbx: cancelled: no session was started\n");
   if (const auto host = host::probe_caller()) (void)session::live_sessions(*host);  // sweeps
   return started.status;
 }
@@ -245,11 +246,11 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
   if (!typed.output.quiet && !typed.output.json) tell_notes(started.facts);
   if (typed.output.verbose)
     for (const protocol::WeakerFacts& each : started.facts.degraded)
-      write_stderr("sbx: weaker: " + printable(each.what) + ": " + printable(each.why) + "\n");
+      console().tell("sbx: weaker: " + printable(each.what) + ": " + printable(each.why) + "\n");
   if (typed.output.quiet) return 0;
   const std::string text =
       typed.output.json ? dump(session::headed(started.facts)) : started.facts.name + "\n";
-  if (record::print_answer(text)) return 0;
+  if (console().print(text)) return 0;
   // Nobody knows its name.
   if (const auto host = host::probe_caller())
     if (auto client = session::Client::connect(*host, name)) (void)client->stop_and_wait();

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "cli/answer.hpp"
+#include "cli/console.hpp"
 #include "host/host.hpp"
 #include "host/state.hpp"
 #include "record/kept.hpp"
@@ -46,7 +47,7 @@ Result<std::string> record_of(const Invocation& typed) {
 
 int why_command(const Invocation& typed) {
   const auto complain = [&](const Error& error) {
-    write_stderr(record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+    console().complain(error, typed.output.color);
     return error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot;
   };
   if (typed.operands.size() > 1)

@@ -334,17 +334,6 @@ std::string error_text(const Error& error, const Paint& paint) {
   return text;
 }
 
-bool print_answer(const std::string& text) {
-  Status written = sys::write_all(STDOUT_FILENO, text);
-  if (written) return true;
-  Error& error = written.error();
-  error.message = "cannot write to stdout";
-  if (error.errno_value != EPIPE)
-    (void)sys::write_all(STDERR_FILENO,  // if stderr is closed, the error can't be reported
-                         error_text(error, paint_for(Color::automatic, STDERR_FILENO)));
-  return false;
-}
-
 std::string findings_text(const policy::Findings& findings, const Paint& paint) {
   std::string text;
   for (const Error& finding : findings) text += error_text(finding, paint);

@@ -54,8 +54,4 @@ enum class Cured : std::uint8_t { command, session };
 /// `--dry-run` for people.
 [[nodiscard]] std::string plan_words(const policy::Policy& policy, const plan::Plan& plan);
 
-/// Prints a command's answer on stdout. False if the write failed; the error is reported on stderr,
-/// unless the reader went away (EPIPE).
-[[nodiscard]] bool print_answer(const std::string& text);
-
 }  // namespace sbx::record

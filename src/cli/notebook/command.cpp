@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "cli/cell_words.hpp"
+#include "cli/console.hpp"
 #include "cli/forwarding.hpp"
 #include "cli/notebook/cell_run.hpp"
 #include "cli/notebook/file.hpp"
@@ -104,19 +105,19 @@ class CellsCommand {
     if (std::ranges::any_of(notebook_.cells, &NotebookCell::runs))
       SBX_TRY(run_in_session(starter));
     else if (!typed_.output.quiet)
-      write_stderr("sbx: the notebook has no code to run\n");
+      console().tell("sbx: the notebook has no code to run\n");
     if (!target_) return {};
     SBX_TRY(target_->write(notebook_text(notebook_)));
     is_written_ = true;
     if (!typed_.output.quiet)
-      write_stderr("sbx: the notebook is in " + printable(target_->shown()) + "\n");
+      console().tell("sbx: the notebook is in " + printable(target_->shown()) + "\n");
     return {};
   }
 
  private:
   /// Says what went wrong. sbx did not do what it was asked for, whatever the cells did.
   void note_failure(const Error& error) {
-    write_stderr(record::error_text(error, paint()));
+    console().tell(record::error_text(error, paint()));
     if (!error_) error_ = error;
     if (!detail_.empty() && detail_.find(error.text()) == std::string::npos)
       detail_ += "; " + error.text();
@@ -135,11 +136,11 @@ class CellsCommand {
     const ParametersSet set = SBX_TRY(set_parameters(notebook_, language_, given));
     if (is_silent()) return {};
     if (!set.has_place)
-      write_stderr(
+      console().tell(
           "sbx: no cell is tagged \"parameters\": the parameters are in a new first cell\n");
     for (const std::string& name : set.unknown)
-      write_stderr("sbx: the cell tagged \"parameters\" does not mention " + name +
-                   ": perhaps the name is mistyped\n");
+      console().tell("sbx: the cell tagged \"parameters\" does not mention " + name +
+                     ": perhaps the name is mistyped\n");
     return {};
   }
 
@@ -215,7 +216,7 @@ class CellsCommand {
       run_one(cell);
     }
     if (not_run_ > 0 && !is_silent())
-      write_stderr(fmt::format(
+      console().tell(fmt::format(
           "sbx: the run stopped: {} did not run{}\n",
           not_run_ == 1 ? "1 cell" : fmt::format("{} cells", not_run_),
           raised_ && !typed_.cell.keep_going ? "; --keep-going goes on after an error" : ""));
@@ -319,7 +320,7 @@ class CellsCommand {
                std::uint64_t line = 0) {
     stops_ = true;
     const std::string text = place_of(cell, line) + ": " + reason;
-    if (!is_silent()) write_stderr("sbx: " + printable(text) + "\n");
+    if (!is_silent()) console().tell("sbx: " + printable(text) + "\n");
     if (failed_cell_ > 0) return;
     failed_cell_ = cell.number;
     detail_ = detail_.empty() ? text : detail_ + "; " + text;

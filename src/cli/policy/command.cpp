@@ -8,6 +8,7 @@
 #include <sbx/outcome.hpp>
 
 #include "base/sys.hpp"
+#include "cli/console.hpp"
 #include "record/words.hpp"
 #include "run/user_settings.hpp"
 
@@ -37,7 +38,7 @@ std::string_view section_of(std::string_view name) {
 }
 
 int complain(const Invocation& typed, const policy::Findings& findings) {
-  write_stderr(record::findings_text(findings, paint_for(typed.output.color, STDERR_FILENO)));
+  console().tell(record::findings_text(findings, paint_for(typed.output.color, STDERR_FILENO)));
   if (!print_error(typed, findings.front())) return exit_status::kCouldNot;
   return findings.front().code == "unknown-policy" ? kUsage : kFindings;
 }

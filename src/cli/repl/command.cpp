@@ -16,6 +16,7 @@
 #include "base/tell.hpp"
 #include "base/text.hpp"
 #include "cli/cell_words.hpp"
+#include "cli/console.hpp"
 #include "cli/repl/history.hpp"
 #include "cli/repl/line_editor.hpp"
 #include "cli/repl/questions.hpp"
@@ -103,7 +104,7 @@ class Repl {
  private:
   [[nodiscard]] int could_not(const Error& error) const {
     const Error named = run::naming_session(error, typed_.operands.front());
-    write_stderr(record::error_text(named, paint_for(typed_.output.color, STDERR_FILENO)));
+    console().complain(named, typed_.output.color);
     return exit_status_of(named);
   }
 
@@ -175,7 +176,7 @@ class Repl {
   }
 
   void say(const std::string& words) const {
-    if (!typed_.output.quiet) write_stderr(note_lines({words}));
+    if (!typed_.output.quiet) console().tell(note_lines({words}));
   }
 
   // --- reading
@@ -226,7 +227,7 @@ class Repl {
     }
   }
 
-  static void write_stdout_line() { (void)record::print_answer("\n"); }
+  static void write_stdout_line() { (void)console().print("\n"); }
 
   [[nodiscard]] Error ended() const {
     return {.kind = ErrorKind::host,
