@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "base/sys.hpp"
-#include "base/tell.hpp"
 #include "base/text.hpp"
 #include "session/json.hpp"
 
 namespace sbx::agent {
 
-Result<Log> Log::open(const std::string& path) {
-  if (path.empty()) return Log(UniqueFd());
+Result<Log> Log::open(const std::string& path, const Person& person) {
+  if (path.empty()) return Log(UniqueFd(), person);
   auto file = sys::open_at(
       AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
   if (!file) {
@@ -24,7 +23,7 @@ Result<Log> Log::open(const std::string& path) {
   }
   struct stat facts{};
   if (::fstat(file->get(), &facts) == 0 && S_ISREG(facts.st_mode) && (facts.st_mode & 077U) == 0)
-    return Log(std::move(*file));
+    return Log(std::move(*file), person);
   return fail(Error{
       .kind = ErrorKind::usage,
       .code = "bad-value",
@@ -51,7 +50,7 @@ void Log::note(const std::string& words) {
 void Log::append(const Json& line) {
   if (!file_.valid()) return;
   if (sys::write_all(file_.get(), dump(line))) return;
-  write_stderr("sbx: --log can't be written: no call is logged from here on\n");
+  person_.tell("sbx: --log can't be written: no call is logged from here on\n");
   file_.reset();
 }
 

@@ -1,24 +1,14 @@
 #include "changes/applying.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <strings.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <csignal>
 
 #include "base/signals.hpp"
-#include "base/sys.hpp"
 #include "base/text.hpp"
 #include "changes/hazards.hpp"
 #include "changes/words.hpp"
 
 namespace sbx::changes {
 namespace {
-
-constexpr std::size_t kLongestAnswer = 100;
 
 /// Signals that would end the process are noted instead; one that comes after all is done is too
 /// late to matter.
@@ -42,31 +32,6 @@ class HeldSignals {
   int first_ = 0;
 };
 
-/// One line from the terminal: yes, or anything else. A signal is a no.
-bool answered_yes(HeldSignals& signals) {
-  std::string line;
-  while (line.size() < kLongestAnswer) {
-    std::array<pollfd, 2> sources{
-        {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = signals.fd(), .events = POLLIN}}};
-    if (::poll(sources.data(), sources.size(), -1) < 0 && errno != EINTR) return false;
-    if (signals.arrived() != 0) {
-      write_stderr("\n");
-      return false;
-    }
-    if (sources[0].revents == 0) continue;
-    char byte = 0;
-    const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got <= 0) write_stderr("\n");  // the end of the input moved no cursor
-    if (got <= 0 || byte == '\n') break;
-    line += byte;
-  }
-  const auto begin = line.find_first_not_of(' ');
-  if (begin == std::string::npos) return false;
-  line = line.substr(begin, line.find_last_not_of(' ') + 1 - begin);
-  return ::strcasecmp(line.c_str(), "y") == 0 || ::strcasecmp(line.c_str(), "yes") == 0;
-}
-
 std::string unmet_words(const std::vector<std::string>& patterns) {
   std::string text;
   for (const std::string& each : patterns)
@@ -75,7 +40,8 @@ std::string unmet_words(const std::vector<std::string>& patterns) {
 }
 
 bool agreed(const workspace::Copy& copy, const workspace::Selection& selection,
-            const Request& request, const Paint& paint, HeldSignals& signals) {
+            const Request& request, const Paint& paint, const Person& person,
+            const HeldSignals& signals) {
   std::string text;
   if (request.preview != Preview::none)
     text = changes_words(copy, {.changes = selection.changes},
@@ -86,8 +52,7 @@ bool agreed(const workspace::Copy& copy, const workspace::Selection& selection,
   text += hazard_words(hazards_of(copy, selection.changes));
   text += fmt::format("sbx: apply {} to {}? [y/N] ", tally_words(selection.changes),
                       printable(copy.directory));
-  write_stderr(text);
-  return answered_yes(signals);
+  return person.answers && person.answers(text, signals.fd());
 }
 
 /// A directory that could not be looked into, and the kernel's answer. A tree that is nested too
@@ -104,28 +69,28 @@ std::string unread_words(const workspace::Left& unread) {
 
 /// What was not seen may belong to what was: nothing of it is brought out.
 void leave_incomplete(const workspace::Selection& selection, const workspace::ChangeSet& changes,
-                      bool silent, workspace::Applied& applied) {
+                      const Person& person, workspace::Applied& applied) {
   const std::string why = "the list of changes is not complete";
   std::string words = "sbx: not applied: " + why;
   if (!changes.unread.empty()) words += ": " + unread_words(changes.unread.front());
-  if (!silent) write_stderr(words + "\n");
+  person.tell(words + "\n");
   applied.left = selection.left;
   for (const workspace::Left& each : changes.unread)
     applied.left.push_back({each.path, each.why, true});
   for (const Change& change : selection.changes) applied.left.push_back({change.path, why, true});
 }
 
-void leave_all(const workspace::Selection& selection, const std::string& why, bool silent,
+void leave_all(const workspace::Selection& selection, const std::string& why, const Person& person,
                workspace::Applied& applied) {
-  if (!silent) write_stderr("sbx: not applied: " + why + "\n");
+  person.tell("sbx: not applied: " + why + "\n");
   applied.left = selection.left;
   for (const Change& change : selection.changes) applied.left.push_back({change.path, why});
 }
 
 }  // namespace
 
-Status check_asking(bool asks) {
-  if (!asks || (::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1)) return {};
+Status check_asking(bool asks, const Person& person) {
+  if (!asks || person.answers) return {};
   return fail(Error{.kind = ErrorKind::usage,
                     .code = "nobody-to-ask",
                     .message = "cannot ask for confirmation: no terminal",
@@ -133,22 +98,22 @@ Status check_asking(bool asks) {
 }
 
 Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::ChangeSet& changes,
-                               const Request& request, const Paint& paint) {
+                               const Request& request, const Paint& paint, const Person& person) {
+  const Person hearer = request.silent ? Person{} : person;
   ApplyEnd end;
   const workspace::Selection selection =
       workspace::select(copy, changes, request.patterns, request.policy_files);
   if (changes.left_out > 0 || !changes.unread.empty()) {
-    leave_incomplete(selection, changes, request.silent, end.applied);
+    leave_incomplete(selection, changes, hearer, end.applied);
     end.wanted = false;
     return end;
   }
   const std::vector<std::string> unmet = workspace::without_meaning(changes, request.patterns);
   end.all_met = unmet.empty();
   const bool is_empty = selection.changes.empty();
-  if (!request.silent)
-    write_stderr((is_empty ? "sbx: nothing to apply\n" : "") +
-                 (changes.changes.empty() ? std::string() : unmet_words(unmet)) +
-                 (is_empty ? left_words(selection.left) : std::string()));
+  hearer.tell((is_empty ? "sbx: nothing to apply\n" : "") +
+              (changes.changes.empty() ? std::string() : unmet_words(unmet)) +
+              (is_empty ? left_words(selection.left) : std::string()));
   if (is_empty) {
     end.applied.left = selection.left;
     return end;
@@ -156,16 +121,16 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
   SBX_TRY(workspace::check_in_place(copy));  // before the user is asked
   HeldSignals signals;
   end.was_asked = request.asks;
-  if (request.asks && !agreed(copy, selection, request, paint, signals)) {
+  if (request.asks && !agreed(copy, selection, request, paint, person, signals)) {
     end.signal = signals.arrived();
-    leave_all(selection, end.signal == 0 ? "the answer was no" : "interrupted", request.silent,
+    leave_all(selection, end.signal == 0 ? "the answer was no" : "interrupted", hearer,
               end.applied);
     end.wanted = false;
     return end;
   }
   const auto waits = [&] {
-    write_stderr("sbx: waiting: another sbx brings files out to " + printable(copy.directory) +
-                 "\n");
+    person.tell("sbx: waiting: another sbx brings files out to " + printable(copy.directory) +
+                "\n");
   };
   end.applied = SBX_TRY(workspace::apply(copy, selection,
                                          {.waits = waits,
@@ -173,9 +138,8 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
                                           .state_directory = request.state_directory}));
   end.signal = end.applied.stopped ? signals.arrived() : 0;
   end.applied.hazards = hazards_of(copy, end.applied.done);
-  if (!request.silent)
-    write_stderr(applied_words(end.applied, copy.directory) +
-                 (request.asks ? std::string() : hazard_words(end.applied.hazards)));
+  hearer.tell(applied_words(end.applied, copy.directory) +
+              (request.asks ? std::string() : hazard_words(end.applied.hazards)));
   return end;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/person.hpp"
 #include "base/tell.hpp"
 #include "base/unique_fd.hpp"
 #include "workspace/apply.hpp"
@@ -36,13 +37,14 @@ struct ApplyEnd {
   }
 };
 
-/// Errors: usage "nobody-to-ask", when the user has to be asked and there is no terminal.
-[[nodiscard]] Status check_asking(bool asks);
+/// Errors: usage "nobody-to-ask", when the user has to be asked and can't be.
+[[nodiscard]] Status check_asking(bool asks, const Person& person);
 
-/// Asks if requested, applies, and reports on stderr. SIGINT and its like are held
+/// Asks if requested, applies, and tells what was done. SIGINT and its like are held
 /// back while it writes, so that no file is left half written. Errors: host (nothing was done).
 [[nodiscard]] Result<ApplyEnd> apply_changes(const workspace::Copy& copy,
                                              const workspace::ChangeSet& changes,
-                                             const Request& request, const Paint& paint);
+                                             const Request& request, const Paint& paint,
+                                             const Person& person);
 
 }  // namespace sbx::changes

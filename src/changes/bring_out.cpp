@@ -102,14 +102,14 @@ Status BringOut::prepare_store() {
                fmt::format("another name, or first: sbx changes drop {}", options_.keep));
 }
 
-Status BringOut::prepare() {
+Status BringOut::prepare(const Person& person) {
   if (options_.yes && !options_.apply)
     return usage("usage", "--yes without --apply has no effect",
                  "to apply the changes: --apply --yes");
   if (!options_.collect.empty() && options_.directory.empty())
     return usage("usage", "--collect without --out has no effect", "to copy the files: --out DIR");
   if (options_.diff || options_.apply || !options_.keep.empty()) SBX_TRY(check_overlay());
-  if (options_.apply) SBX_TRY(check_asking(!options_.yes));
+  if (options_.apply) SBX_TRY(check_asking(!options_.yes, person));
   if (!options_.keep.empty()) SBX_TRY(prepare_store());
   if (options_.directory.empty()) return {};
   SBX_TRY(check_out());
@@ -139,10 +139,9 @@ std::vector<std::string> BringOut::policy_files() const {
 }
 
 Status BringOut::finish(Outcome& outcome, const std::string& run, const Telling& telling) {
-  const auto& [silent, paint, copied] = telling;
   if (copy_.failure && is_asked()) return fail(*copy_.failure);
   if (copy_.empty()) return {};
-  copy_.copied = copied;
+  copy_.copied = telling.copied;
   workspace::ChangeSet changes = SBX_TRY(workspace::read_changes(copy_));
   workspace::note_held(copy_, changes);
   Status first;
@@ -150,10 +149,11 @@ Status BringOut::finish(Outcome& outcome, const std::string& run, const Telling&
     if (first && !status) first = std::move(status);
   };
   if (options_.diff && for_record_) done_.patch = patch_of(changes);
-  if (options_.diff) write_stderr(changes_words(copy_, changes, Texts::shown, paint));
-  if (store_) note(keep(changes, outcome, run, silent));
-  if (target_.valid()) note(collect(changes, silent));
-  if (options_.apply) note(apply(changes, outcome, run, silent, paint));
+  if (options_.diff)
+    telling.person.tell(changes_words(copy_, changes, Texts::shown, telling.paint));
+  if (store_) note(keep(changes, outcome, run, telling));
+  if (target_.valid()) note(collect(changes, telling));
+  if (options_.apply) note(apply(changes, outcome, run, telling));
   if (!copy_.is_overlay) return first;
   if (is_asked()) note(in_place());
   for (const workspace::Left& each : changes.unread)
@@ -194,9 +194,9 @@ KeptFacts BringOut::facts_of(const Outcome& outcome, const std::string& run,
 }
 
 Status BringOut::keep(const workspace::ChangeSet& changes, const Outcome& outcome,
-                      const std::string& run, bool silent) {
+                      const std::string& run, const Telling& telling) {
   if (changes.changes.empty()) {
-    if (!silent) write_stderr("sbx: nothing was changed, so nothing is kept\n");
+    telling.remark("sbx: nothing was changed, so nothing is kept\n");
     return {};
   }
   if (changes.left_out > 0 || !changes.unread.empty())
@@ -204,22 +204,22 @@ Status BringOut::keep(const workspace::ChangeSet& changes, const Outcome& outcom
                       .code = "not-kept",
                       .message = "cannot keep the changes: their list is not complete"});
   done_.kept = SBX_TRY(store_->keep(facts_of(outcome, run, options_.keep), copy_, changes));
-  if (silent) return {};
   const std::string& name = done_.kept->name;
   std::set<std::string> lost;
   for (const LostChange& each : done_.kept->lost) lost.insert(each.path);
   std::vector<Change> in_set = changes.changes;
   std::erase_if(in_set, [&](const Change& each) { return lost.contains(each.path); });
   if (name != options_.keep)
-    write_stderr(fmt::format("sbx: the name \"{}\" was taken meanwhile\n", options_.keep));
-  write_stderr(fmt::format("sbx: kept {}: \"sbx changes diff {}\" shows, \"sbx changes apply {}\" "
-                           "applies them\n",
-                           tally_words(in_set), name, name) +
-               lost_words(done_.kept->lost, state_directory_));
+    telling.remark(fmt::format("sbx: the name \"{}\" was taken meanwhile\n", options_.keep));
+  telling.remark(
+      fmt::format("sbx: kept {}: \"sbx changes diff {}\" shows, \"sbx changes apply {}\" "
+                  "applies them\n",
+                  tally_words(in_set), name, name) +
+      lost_words(done_.kept->lost, state_directory_));
   return {};
 }
 
-Status BringOut::collect(const workspace::ChangeSet& changes, bool silent) {
+Status BringOut::collect(const workspace::ChangeSet& changes, const Telling& telling) {
   const policy::Outputs& outputs = policy_.filesystem.outputs;
   workspace::Collecting what{.limits = {.max_bytes = outputs.max_bytes.value.count,
                                         .max_files = outputs.max_files.value,
@@ -228,27 +228,26 @@ Status BringOut::collect(const workspace::ChangeSet& changes, bool silent) {
   what.patterns = options_.collect;
   if (what.patterns.empty())
     for (const auto& pattern : outputs.collect) what.patterns.push_back(pattern.value);
-  what.waiting.begins = [this] {
-    write_stderr("sbx: waiting: another sbx copies files to " + printable(options_.directory) +
-                 "\n");
+  what.waiting.begins = [&] {
+    telling.person.tell("sbx: waiting: another sbx copies files to " +
+                        printable(options_.directory) + "\n");
   };
   done_.collected = SBX_TRY(workspace::collect(copy_, changes, target_.get(), what));
-  if (!silent) write_stderr(collected_words(*done_.collected, what.patterns, options_.directory));
+  telling.remark(collected_words(*done_.collected, what.patterns, options_.directory));
   return {};
 }
 
 Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outcome,
-                       const std::string& run, bool silent, const Paint& paint) {
+                       const std::string& run, const Telling& telling) {
   const Request request{.patterns = options_.patterns,
                         .policy_files = policy_files(),
                         .asks = !options_.yes,
                         .preview = options_.diff ? Preview::none : Preview::everything,
                         .state_directory = state_directory_,
-                        .silent = silent};
+                        .silent = telling.silent};
   if (options_.yes && !succeeded(outcome)) {
     const std::string why = ending_words(outcome);
-    if (!silent)
-      write_stderr("sbx: not applied: " + why +
+    telling.remark("sbx: not applied: " + why +
                    (done_.kept ? "\n" : "; the changes are gone (--keep NAME keeps them)\n"));
     const workspace::Selection selection =
         workspace::select(copy_, changes, request.patterns, request.policy_files);
@@ -257,7 +256,7 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
       done_.applied->left.push_back({change.path, why});
     return {};
   }
-  ApplyEnd end = SBX_TRY(apply_changes(copy_, changes, request, paint));
+  ApplyEnd end = SBX_TRY(apply_changes(copy_, changes, request, telling.paint, telling.person));
   const bool is_owed = end.leaves_something();
   const bool is_offered = (!end.wanted && end.was_asked) ||
                           (end.wanted && std::ranges::any_of(end.applied.left, is_protected));
@@ -265,17 +264,16 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
   done_.signal = end.signal;
   all_met_ = end.all_met;
   if (done_.kept || !(is_owed || is_offered)) return {};
-  const Status kept = keep_rest(changes, outcome, run, silent);
+  const Status kept = keep_rest(changes, outcome, run, telling);
   if (kept || is_owed) return kept;
   // Nobody asked for what a "no" or a rule left out: that there is no place to keep it is not a
   // failure of the run.
-  if (!silent)
-    write_stderr("sbx: what was not applied is gone: " + printable(kept.error().text()) + "\n");
+  telling.remark("sbx: what was not applied is gone: " + printable(kept.error().text()) + "\n");
   return {};
 }
 
 Status BringOut::keep_rest(const workspace::ChangeSet& changes, const Outcome& outcome,
-                           const std::string& run, bool silent) {
+                           const std::string& run, const Telling& telling) {
   const auto key = [](const Change& each) { return std::pair(each.path, each.change); };
   std::set<std::pair<std::string, ChangeKind>> over;
   for (const Change& each : done_.applied->done) over.insert(key(each));
@@ -293,12 +291,11 @@ Status BringOut::keep_rest(const workspace::ChangeSet& changes, const Outcome& o
   if (names.empty() && std::ranges::all_of(done_.applied->left, is_protected) &&
       !done_.applied->left.empty())
     names = " NAME";
-  if (!silent)
-    write_stderr(
-        fmt::format("sbx: what was not applied is kept: \"sbx changes apply {0}{1}\" applies it, "
-                    "\"sbx changes drop {0}\" removes it\n",
-                    done_.kept->name, names) +
-        lost_words(done_.kept->lost, state_directory_) + piled_up(store));
+  telling.remark(
+      fmt::format("sbx: what was not applied is kept: \"sbx changes apply {0}{1}\" applies it, "
+                  "\"sbx changes drop {0}\" removes it\n",
+                  done_.kept->name, names) +
+      lost_words(done_.kept->lost, state_directory_) + piled_up(store));
   return {};
 }
 

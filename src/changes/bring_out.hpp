@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/copied.hpp"
+#include "base/person.hpp"
 #include "base/tell.hpp"
 #include "changes/kept.hpp"
 #include "changes/patch.hpp"
@@ -43,9 +44,15 @@ struct BroughtOut {
 
 /// How the front end hears of it.
 struct Telling {
-  bool silent = false;  ///< nothing on stderr
+  bool silent = false;  ///< only what was asked for: the diff, a question
   Paint paint{};
   Copied copied{};
+  Person person{};
+
+  /// What a silent command keeps to itself.
+  void remark(const std::string& lines) const {
+    if (!silent) person.tell(lines);
+  }
 };
 
 class BringOut {
@@ -60,11 +67,11 @@ class BringOut {
 
   /// Call it before the run, so that a mistake ends it early. Makes the directory of --out and that
   /// of --keep. Errors: usage, policy, host.
-  [[nodiscard]] Status prepare();
+  [[nodiscard]] Status prepare(const Person& person);
   /// Where the run leaves its private workspace; null if it is not needed.
   [[nodiscard]] workspace::Copy* copy(bool for_record);
 
-  /// Call it after the run: does what was requested and reports it on stderr. `run`: the id of the
+  /// Call it after the run: does what was requested and tells of it. `run`: the id of the
   /// record. Continues after a failure. Errors: host, the first.
   [[nodiscard]] Status finish(Outcome& outcome, const std::string& run, const Telling& telling);
 
@@ -80,14 +87,14 @@ class BringOut {
   [[nodiscard]] Status prepare_store();
   [[nodiscard]] std::vector<std::string> policy_files() const;
   [[nodiscard]] Patch patch_of(const workspace::ChangeSet& changes) const;
-  Status collect(const workspace::ChangeSet& changes, bool silent);
+  Status collect(const workspace::ChangeSet& changes, const Telling& telling);
   Status keep(const workspace::ChangeSet& changes, const Outcome& outcome, const std::string& run,
-              bool silent);
+              const Telling& telling);
   Status apply(const workspace::ChangeSet& changes, const Outcome& outcome, const std::string& run,
-               bool silent, const Paint& paint);
+               const Telling& telling);
   /// What --apply did not apply is kept as a set: the private workspace goes with the run.
   Status keep_rest(const workspace::ChangeSet& changes, const Outcome& outcome,
-                   const std::string& run, bool silent);
+                   const std::string& run, const Telling& telling);
   [[nodiscard]] KeptFacts facts_of(const Outcome& outcome, const std::string& run,
                                    std::string name) const;
 

@@ -226,7 +226,7 @@ int apply(const Invocation& typed) {
   if (typed.operands.empty()) return changes_failed(typed, wrong_use(typed, "needs a name"));
   auto kept = load(typed.operands.front());
   if (!kept) return changes_failed(typed, kept.error());
-  if (const Status asking = changes::check_asking(!typed.bring_out.yes);
+  if (const Status asking = changes::check_asking(!typed.bring_out.yes, console().person());
       !asking)
     return changes_failed(typed, asking.error());
   if (const Status there = changes::open_directories(*kept); !there)
@@ -241,7 +241,7 @@ int apply(const Invocation& typed) {
   kept->copy.copied = copies_shown_by(progress);
   const auto end =
       changes::apply_changes(kept->copy, kept->changes, request,
-                             paint_for(typed.output.color, STDERR_FILENO));
+                             paint_for(typed.output.color, STDERR_FILENO), console().person());
   if (!end) return changes_failed(typed, end.error());
   note_applied(kept->facts.name, end->applied.done.size());
   if (typed.output.json) {

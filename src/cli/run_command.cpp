@@ -121,6 +121,7 @@ class RunCommand {
     sinks.ended = [this](const run::Answer& answer) { describe(answer); };
     sinks.silent = silent_;
     sinks.paint = paint_;
+    sinks.person = console().person();
     return sinks;
   }
 

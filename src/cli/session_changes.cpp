@@ -104,7 +104,7 @@ Result<int> apply_session(const SessionAsker& asker) {
   const bool asks = !asker.typed.bring_out.yes;
   const bool is_silent = asker.typed.output.json || asker.typed.output.quiet;
   auto life = SBX_TRY(SessionLife::watch(asker.host, asker.operands.front()));
-  SBX_TRY(changes::check_asking(asks));
+  SBX_TRY(changes::check_asking(asks, console().person()));
   Progress progress(STDERR_FILENO, is_silent);
   const protocol::SnapshotAnswer made =
       SBX_TRY(asker.ask_reader(protocol::SnapshotRequest{.silent = !progress.is_shown()}));
@@ -128,7 +128,7 @@ Result<int> apply_session(const SessionAsker& asker) {
        .state_directory = host::state_directory(asker.host),
        .silent = is_silent,
        .rest = "sbx session changes --json " + asker.operands.front()},
-      paint_for(asker.typed.output.color, STDERR_FILENO)));
+      paint_for(asker.typed.output.color, STDERR_FILENO), console().person()));
   snapshot.note_as_applied(kept, end.applied);
   if (asks && end.signal == SIGHUP && life.has_ended()) return fail(SessionLife::gone());
   if (end.leaves_something() && !is_silent)

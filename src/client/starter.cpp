@@ -20,25 +20,23 @@ struct StartOrder {
 };
 SBX_FIELDS(StartOrder, name, keep_as)
 
-/// The cause is for the operator; the client only hears that there is none.
-void tell_findings(const policy::Findings& findings) {
-  write_stderr(record::findings_text(findings, {}));
-}
-
-int start_when_told(int socket, run::Request request) {
+int start_when_told(int socket, run::Request request, const Person& person) {
   for (;;) {
     auto packet = protocol::receive(socket);
     if (!packet) return 0;
     const auto order = read_fields<StartOrder>(std::move(packet->body));
     if (!order) return 0;
     request.bring_out.keep = order->keep_as;
-    const session::StartAnswer answer = session::start(order->name, request, {}, tell_findings);
+    const session::StartAnswer answer =
+        session::start(order->name, request, {}, [&](const policy::Findings& findings) {
+          person.tell(record::findings_text(findings, {}));
+        });
     if (answer.error) {
       (void)protocol::send(socket, *answer.error);
     } else if (answer.status != 0) {  // a signal has cancelled it
       return 0;
     } else {
-      for (const std::string& each : answer.facts.notes) write_stderr(note_lines({each}));
+      person.tell(note_lines(answer.facts.notes));
       (void)protocol::send(socket, answer.facts);
     }
   }
@@ -46,11 +44,11 @@ int start_when_told(int socket, run::Request request) {
 
 }  // namespace
 
-Result<Starter> Starter::fork(const run::Request& request) {
+Result<Starter> Starter::fork(const run::Request& request, const Person& person) {
   auto [own, other] = SBX_TRY(sys::make_packet_pair());
   process::Child child = SBX_TRY(process::fork([&]() -> int {
     process::keep_only({other.get(), request.parent});
-    return start_when_told(other.get(), request);
+    return start_when_told(other.get(), request, person);
   }));
   return Starter(std::move(own), std::move(child));
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/event_loop.hpp"
+#include "base/person.hpp"
 #include "base/process.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
@@ -18,8 +19,9 @@ class Starter {
  public:
   using Ended = std::function<void(Result<protocol::SessionFacts>)>;
 
-  /// `request`: of each session. Errors: host.
-  [[nodiscard]] static Result<Starter> fork(const run::Request& request);
+  /// `request`: of each session. `person`: the operator, who is told why a session was not started;
+  /// the client only hears that there is none. Errors: host.
+  [[nodiscard]] static Result<Starter> fork(const run::Request& request, const Person& person);
   Starter(Starter&&) noexcept = default;
   Starter& operator=(Starter&&) = delete;
   ~Starter() = default;

@@ -130,10 +130,11 @@ Status begin_and_serve(agent::Options& options) {
   run::Request start = options.start;
   start.program.hold = true;
   if (options.session.empty()) start.parent = self.get();
-  client::Starter starter = SBX_TRY(client::Starter::fork(start));
+  const Person person{.hears = write_stderr, .answers = {}};
+  client::Starter starter = SBX_TRY(client::Starter::fork(start, person));
   const agent::Facts facts = SBX_TRY(agent::facts_of(options));
-  agent::Log log =
-      SBX_TRY(agent::Log::open(options.log));  // where a policy is refused, no file is left behind
+  // Where a policy is refused, no file is left behind.
+  agent::Log log = SBX_TRY(agent::Log::open(options.log, person));
   UniqueFd signals = SBX_TRY(signals::take());
   Server server(SBX_TRY(EventLoop::make()), std::move(wire), std::move(signals), options, facts,
                 starter, std::move(log));

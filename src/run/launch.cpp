@@ -184,7 +184,8 @@ class Launch {
   void run_plan() {
     changes::BringOut bring_out(request_.bring_out, *answer_.policy, *answer_.plan,
                                 answer_.state_directory);
-    if (const auto prepared = bring_out.prepare(); !prepared) return (void)fails(prepared.error());
+    if (const auto prepared = bring_out.prepare(sinks_.person); !prepared)
+      return (void)fails(prepared.error());
     auto outcome = run::run(
         *answer_.plan, host_,
         {.capture = request_.capture,
@@ -214,9 +215,11 @@ class Launch {
     answer_.stamps.insert(answer_.stamps.end(), stamps.begin(), stamps.end());
     if (sinks_.ended) sinks_.ended(answer_);
     stamp("words");
-    Status finished =
-        bring_out.finish(*answer_.outcome, request_.id,
-                         {.silent = sinks_.silent, .paint = sinks_.paint, .copied = sinks_.copied});
+    Status finished = bring_out.finish(*answer_.outcome, request_.id,
+                                       {.silent = sinks_.silent,
+                                        .paint = sinks_.paint,
+                                        .copied = sinks_.copied,
+                                        .person = sinks_.person});
     stamp("changes");
     answer_.brought_out = bring_out.take();
     if (!finished)

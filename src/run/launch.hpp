@@ -13,6 +13,7 @@
 #include "base/argument_area.hpp"
 #include "base/copied.hpp"
 #include "base/events.hpp"
+#include "base/person.hpp"
 #include "base/result.hpp"
 #include "base/tell.hpp"
 #include "cgroup/group.hpp"
@@ -86,8 +87,9 @@ struct Sinks {
   /// The sandbox is being built, and that goes on; false: it stands, or will not.
   spawn::WaitFunction set_up;
   Copied copied;        ///< of the copies at the start and of what is brought out
-  bool silent = false;  ///< nothing about the changes brought out goes to stderr
-  Paint paint;          ///< of those messages
+  bool silent = false;  ///< nothing is told of the changes brought out
+  Paint paint;          ///< of what is told
+  Person person;        ///< is told, and asked before changes are applied
 };
 
 /// Reads the policy, looks at the machine, makes the plan, runs it and brings out what is asked.

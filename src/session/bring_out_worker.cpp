@@ -12,9 +12,11 @@
 #include <variant>
 #include <vector>
 
+#include "base/person.hpp"
 #include "base/progress.hpp"
 #include "base/random.hpp"
 #include "base/signals.hpp"
+#include "base/sys.hpp"
 #include "base/tell.hpp"
 #include "base/text.hpp"
 #include "changes/applied_notes.hpp"
@@ -145,6 +147,16 @@ Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::Chan
   return seen;
 }
 
+/// Hears what its client lets it hear: a client that has a person gives its stderr.
+Person client_of(const BringOutTask& state) {
+  if (state.fds.size() < 3) return {};
+  return {.hears =
+              [&state](const std::string& lines) {
+                (void)sys::write_all(state.fds[STDERR_FILENO].get(), lines);
+              },
+          .answers = {}};
+}
+
 /// What the client's terminal sees of the work: `words` as well as the progress of copies.
 struct Shown {
   bool words = false;
@@ -160,7 +172,7 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
   if (options.directory.empty() && !workspace::has_overlay(state.held.plan()))
     return fail(not_layered());
   changes::BringOut work(options, state.held.policy(), state.held.plan(), state_directory);
-  auto prepared = work.prepare();
+  auto prepared = work.prepare({});
   // It names an option of run.
   if (!prepared && prepared.error().code == "no-changes-kept") return fail(not_layered());
   SBX_TRY(std::move(prepared));
@@ -170,11 +182,12 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
   SBX_TRY(Status(frozen.status()));
   *copy = SBX_TRY(copy_of(state));
   Outcome outcome;
-  Progress progress(STDERR_FILENO, !shown.progress);  // this process has the client's streams
+  Progress progress(STDERR_FILENO, !shown.progress);  // the client's
   const Status done = work.finish(outcome, state.id,
                                   {.silent = !shown.words,
                                    .paint = paint_for(shown.color, STDERR_FILENO),
-                                   .copied = copies_shown_by(progress)});
+                                   .copied = copies_shown_by(progress),
+                                   .person = client_of(state)});
   if (!done && !options.keep.empty())
     return fail(not_kept(done.error(), done.error().errno_value, state_directory));
   SBX_TRY(Status(done));
@@ -191,7 +204,7 @@ void tell_collected(const BringOutTask& state, const changes::BringOutOptions& o
   if (patterns.empty())
     for (const auto& each : state.held.policy().filesystem.outputs.collect)
       patterns.push_back(each.value);
-  write_stderr(changes::collected_words(done, patterns, options.directory));
+  client_of(state).tell(changes::collected_words(done, patterns, options.directory));
 }
 
 Result<protocol::BroughtOutAnswer> answer(BringOutTask& state, const protocol::KeepRequest& asked) {

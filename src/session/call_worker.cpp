@@ -78,16 +78,22 @@ class CallWorker {
       (void)protocol::send(state_.client.get(), protocol::CallBegun{.call = state_.name.number});
   }
 
+  /// The client has given its own, and CallRequest::silent says what it wants to read there.
+  static void tell_client_in_words(const std::string& lines) {
+    (void)sys::write_all(STDERR_FILENO, lines);
+  }
+
   void tell(const run::Answer& answer) const {
-    if (!answer.errors.empty()) return write_stderr(record::findings_text(answer.errors, paint()));
-    write_stderr(record::outcome_words(*answer.plan, *answer.outcome, state_.asked.verbose, paint(),
-                                       &state_.held.plan().budgets,
-                                       answer.policy ? &*answer.policy : nullptr));
+    if (!answer.errors.empty())
+      return tell_client_in_words(record::findings_text(answer.errors, paint()));
+    tell_client_in_words(record::outcome_words(*answer.plan, *answer.outcome, state_.asked.verbose,
+                                               paint(), &state_.held.plan().budgets,
+                                               answer.policy ? &*answer.policy : nullptr));
   }
 
   /// Events are part of the job.
   [[nodiscard]] int tell_lost(const Error& error) const {
-    write_stderr(record::error_text(error, paint()));
+    tell_client_in_words(record::error_text(error, paint()));
     return exit_status_of(error);
   }
 
