@@ -45,11 +45,13 @@ Status write_to(int fd, const char* name, const std::string& text) {
 
 Result<int> log_as_json(const SessionAsker& asker, const protocol::LogsRequest& request) {
   const protocol::LogAnswer log = SBX_TRY(asker.ask(request));
-  Json json{{"call", request.call}, {"ended", log.ended}};
-  put_name(json, "stdout", log.out_text);  // a name that no member can have: it is a macro
-  json["stdout_bytes"] = log.out;
+  Json json = write_fields(LogDocument{.call = request.call,
+                                       .ended = log.ended,
+                                       .stdout_bytes = log.out,
+                                       .stderr_bytes = log.err},
+                           Form::document);
+  put_name(json, "stdout", log.out_text);
   put_name(json, "stderr", log.err_text);
-  json["stderr_bytes"] = log.err;
   return asker.answered(json);
 }
 

@@ -30,6 +30,30 @@ struct SentDocument {
 };
 SBX_FIELDS(SentDocument, call, bytes, ended)
 
+/// What was listed of a session's changes, which ended with it.
+struct LostChanges {
+  std::string session;
+  Json changes = Json::array();  ///< as in sbx.run/1
+};
+SBX_FIELDS(LostChanges, session, changes)
+
+/// With --keep, the answer of the session stands beside it.
+struct StoppedDocument {
+  std::vector<std::string> stopped;  ///< sessions
+  std::vector<LostChanges> lost;
+};
+SBX_FIELDS(StoppedDocument, stopped, lost)
+
+/// Beside it stand two texts, "stdout" and "stderr": names that no member can have, as they are
+/// macros.
+struct LogDocument {
+  std::uint64_t call = 0;
+  bool ended = false;
+  std::uint64_t stdout_bytes = 0;
+  std::uint64_t stderr_bytes = 0;
+};
+SBX_FIELDS(LogDocument, call, ended, stdout_bytes, stderr_bytes)
+
 struct InterruptedDocument {
   std::vector<std::string> interrupted;  ///< contexts
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/text.hpp"
 #include "cli/answer.hpp"
 #include "cli/console.hpp"
+#include "cli/session_documents.hpp"
 #include "cli/usage.hpp"
 #include "host/state.hpp"
 #include "policy/values.hpp"
@@ -80,10 +82,10 @@ std::string first_names(const Json& changes) {
 }
 
 void note_stopped(const SessionAsker& asker, const std::string& session, const Json& changes,
-                  Json& done) {
-  done["stopped"].push_back(session);
+                  StoppedDocument& done) {
+  done.stopped.push_back(session);
   if (changes.empty()) return;
-  done["lost"].push_back({{"session", session}, {"changes", changes}});
+  done.lost.push_back({.session = session, .changes = changes});
   const std::string names = first_names(changes);
   if (asker.typed.output.json || names.empty()) return;
   console().tell(
@@ -163,18 +165,24 @@ Result<int> stop_sessions(const SessionAsker& typed) {
     return usage("usage", "--keep names the changes of one session",
                  "stop the sessions one by one");
   if (!asker.typed.all) clients = SBX_TRY(clients_of_all(asker));
-  Json done{{"stopped", Json::array()}, {"lost", Json::array()}};
+  StoppedDocument done;
+  std::optional<protocol::BroughtOutAnswer> kept_changes;
+  const auto answered = [&](int status) {
+    Json json = write_fields(done, Form::document);
+    if (kept_changes) json.update(write_fields(*kept_changes, Form::document));
+    return asker.answered(json, status);
+  };
   if (!set.empty()) {
     auto kept = asker.keep_as(set);
     if (!kept) {
       kept.error().message += "; the session lives on";
       return fail(std::move(kept).error());
     }
-    done.update(write_fields(*kept, Form::document));
-    if (kept->failures) {
+    kept_changes = std::move(*kept);
+    if (kept_changes->failures) {
       if (!asker.typed.output.json)
         console().tell("sbx: the session lives on, because not everything is kept\n");
-      return asker.answered(done, exit_status::kCouldNot);
+      return answered(exit_status::kCouldNot);
     }
   }
   int status = kDone;
@@ -187,7 +195,7 @@ Result<int> stop_sessions(const SessionAsker& typed) {
       status = asker.tell(stopped.error());
   }
   session::sweep_snapshots(host::state_directory(asker.host));
-  return asker.answered(done, status);
+  return answered(status);
 }
 
 Result<int> show_session(const SessionAsker& asker, bool stats) {
