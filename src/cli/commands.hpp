@@ -10,9 +10,6 @@ namespace sbx::cli {
 
 enum class Standing : std::uint8_t { works, reserved };
 
-/// The values of --stdin, of a call in a session.
-inline constexpr const char* kStdinOfCall = "inherit|null|open|FILE";
-
 struct CommandRow {
   const char* name;
   const char* operands;  ///< operands for the synopsis

@@ -159,7 +159,7 @@ def codes_in(source):
     found = {}
     for path in sorted((source / "src").rglob("*.[ch]pp")):
         # line_editor.cpp names functions of libedit.
-        if path.name not in ("codes.cpp", "options.cpp", "commands.cpp", "line_editor.cpp") and path.parts[-2] not in ("lib", "completions"):
+        if path.name not in ("codes.cpp", "options.cpp", "commands.cpp", "mcp_options.cpp", "session_options.cpp", "line_editor.cpp") and path.parts[-2] not in ("lib", "completions"):
             for code in re.findall(r'"([a-z][a-z0-9]*(?:-[a-z0-9]+)+)"', re.sub(r"//.*", "", path.read_text())):
                 found.setdefault(code, path.relative_to(source))
     return {code: path for code, path in found.items() if code not in NOT_CODES}

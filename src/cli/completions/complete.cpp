@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/completions/names.hpp"
+#include "cli/session_options.hpp"
 #include "cli/split.hpp"
 #include "policy/keys.hpp"
 
