@@ -17,10 +17,10 @@
 #include "cli/usage.hpp"
 #include "host/state.hpp"
 #include "policy/values.hpp"
-#include "session/bring_out_worker.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
 #include "session/session_directory.hpp"
+#include "session/snapshot_store.hpp"
 
 namespace sbx::cli {
 namespace {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <utility>
 #include <variant>
@@ -27,6 +26,7 @@
 #include "changes/words.hpp"
 #include "plan/files/path_text.hpp"
 #include "protocol/packet.hpp"
+#include "session/snapshot_store.hpp"
 #include "workspace/changes.hpp"
 
 namespace sbx::session {
@@ -89,15 +89,6 @@ Error incomplete(const changes::KeptFacts& kept, const std::string& directory) {
                    .code = "not-kept",
                    .message = "'" + printable(first.path) + "': " + first.why},
                   first.errno_value, directory);
-}
-
-/// A store of what applications wrote, a set for each session.
-std::string notes_directory(const std::string& state_directory) {
-  return state_directory.empty() ? "" : state_directory + "/applied";
-}
-/// The name of the notes about what `apply` wrote. They begin with a pid, as snapshots do.
-std::string notes_of(pid_t session, const std::string& id) {
-  return std::to_string(session) + "-" + id;
 }
 
 /// While the calls are stopped.
@@ -248,36 +239,7 @@ Result<protocol::SnapshotAnswer> answer(BringOutTask& state,
   return made;
 }
 
-/// Whoever made it has ended, or nobody can tell.
-bool is_orphaned(const std::string& snapshot) {
-  pid_t maker = 0;
-  const char* const end = snapshot.data() + snapshot.size();
-  if (std::from_chars(snapshot.data(), end, maker).ec != std::errc{} || maker <= 0) return true;
-  return ::kill(maker, 0) != 0 && errno == ESRCH;
-}
-
 }  // namespace
-
-std::string snapshot_directory(const std::string& state_directory) {
-  return state_directory.empty() ? "" : state_directory + "/applying";  // empty: there is no home
-}
-
-void sweep_snapshots(const std::string& state_directory) {
-  for (const std::string& directory :
-       {snapshot_directory(state_directory), notes_directory(state_directory)}) {
-    const auto store = changes::Store::open(directory);
-    if (!store) continue;
-    const auto sets = store->list();
-    if (!sets) continue;
-    for (const changes::KeptFacts& each : *sets)
-      if (is_orphaned(each.name)) (void)store->drop(each.name);  // one that is read stays
-  }
-}
-
-void drop_notes(const std::string& state_directory, const std::string& id) {
-  const auto store = changes::Store::open(notes_directory(state_directory));
-  if (store) (void)store->drop(notes_of(::getpid(), id));
-}
 
 void bring_out_and_answer(BringOutTask state) {
   // A session that is killed takes its processes with it. It may be dead already.

@@ -31,12 +31,4 @@ struct BringOutTask {
 /// stopped meanwhile.
 [[noreturn]] void bring_out_and_answer(BringOutTask state);
 
-/// Where snapshots are: a store of change sets that no other command shows. The client that asked
-/// for one drops it; its name begins with the client's pid.
-[[nodiscard]] std::string snapshot_directory(const std::string& state_directory);
-/// Drops snapshots of clients that were killed, and the notes of sessions that ended.
-void sweep_snapshots(const std::string& state_directory);
-/// Drops those of the session `id`, which is this process.
-void drop_notes(const std::string& state_directory, const std::string& id);
-
 }  // namespace sbx::session

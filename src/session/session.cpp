@@ -14,8 +14,8 @@
 #include "base/random.hpp"
 #include "base/signals.hpp"
 #include "base/sys.hpp"
-#include "session/bring_out_worker.hpp"
 #include "session/context_worker.hpp"
+#include "session/snapshot_store.hpp"
 #include "session/worker_fork.hpp"
 #include "session/worker_protocol.hpp"
 

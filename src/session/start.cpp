@@ -19,9 +19,9 @@
 #include "protocol/answers.hpp"
 #include "run/held_sandbox.hpp"
 #include "run/session_directory.hpp"
-#include "session/bring_out_worker.hpp"
 #include "session/session.hpp"
 #include "session/session_directory.hpp"
+#include "session/snapshot_store.hpp"
 #include "session/worker_process.hpp"
 
 namespace sbx::session {
