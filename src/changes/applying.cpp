@@ -32,10 +32,16 @@ class HeldSignals {
   int first_ = 0;
 };
 
-std::string unmet_words(const std::vector<std::string>& patterns) {
+std::string unmet_words(const std::vector<std::string>& patterns,
+                        const std::vector<Change>& changes) {
+  std::vector<std::string_view> names;
+  for (const Change& each : changes) names.push_back(each.path);
   std::string text;
-  for (const std::string& each : patterns)
-    text += "sbx: no changed file matches '" + printable(each) + "'\n";
+  for (const std::string& each : patterns) {
+    const std::string meant = meant_pattern(each, names);
+    text += "sbx: no changed file matches '" + printable(each) + "'" +
+            (meant.empty() ? "" : "; did you mean " + shell_word(meant) + "?") + "\n";
+  }
   return text;
 }
 
@@ -112,7 +118,7 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
   end.all_met = unmet.empty();
   const bool is_empty = selection.changes.empty();
   hearer.tell((is_empty ? "sbx: nothing to apply\n" : "") +
-              (changes.changes.empty() ? std::string() : unmet_words(unmet)) +
+              (changes.changes.empty() ? std::string() : unmet_words(unmet, changes.changes)) +
               (is_empty ? left_words(selection.left) : std::string()));
   if (is_empty) {
     end.applied.left = selection.left;

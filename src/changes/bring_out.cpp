@@ -295,6 +295,9 @@ Status BringOut::keep_rest(const workspace::ChangeSet& changes, const Outcome& o
       fmt::format("sbx: what was not applied is kept: \"sbx changes apply {0}{1}\" applies it, "
                   "\"sbx changes drop {0}\" removes it\n",
                   done_.kept->name, names) +
+      (done_.applied->conflicts.empty()
+           ? std::string()
+           : conflict_help("sbx changes diff --patch " + done_.kept->name)) +
       lost_words(done_.kept->lost, state_directory_) + piled_up(store));
   return {};
 }

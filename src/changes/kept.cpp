@@ -350,21 +350,23 @@ Result<Manifest> read_manifest(int set, const std::string& name, Part part) {
 }
 
 /// Opens the directory of a layer, if its inode is the same as when the set was made.
-Result<UniqueFd> open_lower(const std::string& path, ino_t inode) {
+Result<UniqueFd> open_lower(const std::string& path, ino_t inode, const std::string& set) {
+  const std::string next = "then: sbx changes apply " + set;
   auto directory = sys::open_resolved(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
                                       RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
   if (!directory)
     return fail(Error{.kind = ErrorKind::host,
                       .code = "workspace-gone",
                       .message = "the changes were made in '" + path + "', which can't be opened",
-                      .errno_value = directory.error().errno_value});
+                      .errno_value = directory.error().errno_value,
+                      .hint = "put it back, " + next});
   struct stat facts{};
   if (::fstat(directory->get(), &facts) != 0 || facts.st_ino != inode)
     return fail(
         Error{.kind = ErrorKind::host,
               .code = "workspace-replaced",
               .message = "'" + path + "' is not the directory that the changes were made in",
-              .hint = "it was replaced by another one of that name"});
+              .hint = "it was replaced by another one of that name: put it back, " + next});
   return directory;
 }
 
@@ -533,7 +535,7 @@ Status open_directories(Kept& kept) {
   for (workspace::Layer& layer : kept.copy.layers)
     layer.lower = SBX_TRY(open_lower(
         layer.prefix == "." ? kept.facts.directory : kept.facts.directory + "/" + layer.prefix,
-        layer.inode));
+        layer.inode, kept.facts.name));
   for (const DirectoryLine& line : kept.directories) {
     const workspace::LayerPath place = place_of(kept.copy, line.path);
     struct stat facts{};

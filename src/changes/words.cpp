@@ -12,6 +12,7 @@
 
 #include "base/text.hpp"
 #include "changes/diff.hpp"
+#include "plan/files/pattern.hpp"
 #include "policy/keys.hpp"
 #include "workspace/names.hpp"
 #include "workspace/tree.hpp"
@@ -254,14 +255,18 @@ void append_list(std::string& text, const char* what, const std::vector<workspac
   if (list.size() > kLeftShown) text += fmt::format("sbx: and {} more\n", list.size() - kLeftShown);
 }
 
-/// The name that a pattern without stars nearly is: a typing mistake.
 std::string suggestion(const workspace::Collected& collected,
                        const std::vector<std::string>& patterns) {
   std::vector<std::string_view> names(collected.changed.begin(), collected.changed.end());
   for (const workspace::Left& each : collected.left) names.push_back(each.path);
-  for (const std::string& pattern : patterns)
-    if (const std::string_view meant = policy::nearest(pattern, names); !meant.empty())
-      return fmt::format("; did you mean --collect {}?", printable(shell_word(std::string(meant))));
+  for (const std::string& pattern : patterns) {
+    const bool has_some = std::ranges::any_of(collected.files, [&](const Change& file) {
+      return workspace::matches(pattern, file.path);
+    });
+    const std::string meant = has_some ? std::string() : meant_pattern(pattern, names);
+    if (!meant.empty())
+      return fmt::format("; did you mean --collect {}?", printable(shell_word(meant)));
+  }
   return {};
 }
 
@@ -309,6 +314,16 @@ std::string guarded_lines(const std::vector<workspace::Left>& guarded) {
 }
 
 }  // namespace
+
+std::string meant_pattern(const std::string& pattern, const std::vector<std::string_view>& names) {
+  const std::string below = "**/" + pattern;
+  for (const std::string_view name : names) {
+    if (workspace::matches(below, name)) return plan::is_wild(pattern) ? below : std::string(name);
+    if (pattern.starts_with('/') && pattern.ends_with("/" + std::string(name)))
+      return std::string(name);
+  }
+  return std::string(policy::nearest(pattern, names));
+}
 
 std::string tally_words(const std::vector<Change>& changes) {
   constexpr std::array<const char*, 5> kNames = {"created", "modified", "deleted", "mode", "links"};
@@ -358,9 +373,11 @@ std::string collected_words(const workspace::Collected& collected,
                             const std::string& directory) {
   const std::string changed = changed_words(collected, patterns);
   if (collected.files.empty() && collected.left.empty() && collected.unmatched == 0)
-    return fmt::format("sbx: nothing to copy to {}: {} in the working directory\n",
-                       shortened(printable(directory), 200),
-                       changed.empty() ? "no file is new or has other content" : "no file is new") +
+    return fmt::format(
+               "sbx: nothing to copy to {}: {} in the working directory; what is elsewhere, as in "
+               "/tmp, is not copied\n",
+               shortened(printable(directory), 100),
+               changed.empty() ? "no file is new or has other content" : "no file is new") +
            changed;
   std::uint64_t bytes = 0;
   for (const Change& file : collected.files) bytes += file.bytes;
@@ -392,8 +409,16 @@ std::string lost_words(const std::vector<LostChange>& lost, const std::string& s
 }
 
 std::string applied_words(const workspace::Applied& applied, const std::string& directory) {
-  std::string text = fmt::format("sbx: applied {} to {}\n", plural(applied.done.size(), "change"),
-                                 printable(directory));
+  const std::size_t made = applied.done.size() - applied.already;
+  const bool has_rest = !applied.conflicts.empty() || !applied.left.empty();
+  std::string text =
+      made == 0 && applied.already > 0 && !has_rest
+          ? fmt::format("sbx: nothing was left to apply: {} has all of it already\n",
+                        printable(directory))
+          : fmt::format("sbx: applied {} to {}{}\n", plural(made, "change"), printable(directory),
+                        applied.already == 0
+                            ? std::string()
+                            : fmt::format(", which had {} already", applied.already));
   for (const std::string& path : applied.leftovers)
     text += fmt::format("sbx: an application that was killed left new content in {}\n",
                         printable(path));
@@ -416,6 +441,10 @@ std::string conflict_words(const std::vector<workspace::Left>& conflicts) {
     text += fmt::format("sbx: conflict: {} in .git: {}\n", plural(held, "more change"),
                         workspace::kHeldBack);
   return text;
+}
+
+std::string conflict_help(const std::string& command) {
+  return fmt::format("  help: what the host has stays; {} shows how the other differs\n", command);
 }
 
 /// Protected names stand apart: nothing failed, and naming one applies it.

@@ -2,6 +2,8 @@
 
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/tell.hpp"
 #include "changes/kept_facts.hpp"
@@ -27,6 +29,10 @@ enum class Texts : bool { left_out, shown };
                                         const workspace::ChangeSet& changes, Texts texts,
                                         const Paint& paint, const std::string& rest,
                                         const std::set<std::string>& stale = {});
+/// What a pattern that matches none of these paths was probably meant to be: one for a file in a
+/// directory, a path of the host, or a typing mistake. Empty if nothing is near.
+[[nodiscard]] std::string meant_pattern(const std::string& pattern,
+                                        const std::vector<std::string_view>& names);
 /// "3 changes: 1 deleted, 2 modified".
 [[nodiscard]] std::string tally_words(const std::vector<Change>& changes);
 [[nodiscard]] std::string collected_words(const workspace::Collected& collected,
@@ -41,5 +47,7 @@ enum class Texts : bool { left_out, shown };
 /// Empty where there are none.
 [[nodiscard]] std::string hazard_words(const std::vector<workspace::Left>& hazards);
 [[nodiscard]] std::string conflict_words(const std::vector<workspace::Left>& conflicts);
+/// `command`: what shows the patch.
+[[nodiscard]] std::string conflict_help(const std::string& command);
 
 }  // namespace sbx::changes

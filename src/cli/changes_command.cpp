@@ -139,6 +139,11 @@ int list_sets(const Invocation& typed) {
 
 // --- show, diff
 
+std::string help_for(const std::vector<workspace::Left>& conflicts, const KeptFacts& facts) {
+  return conflicts.empty() ? std::string()
+                           : changes::conflict_help("sbx changes diff --patch " + facts.name);
+}
+
 std::string applied_line(const changes::KeptFacts& facts) {
   if (facts.applied_at == 0) return {};
   return fmt::format("  applied {}: {} of {} changes\n", time_text(facts.applied_at), facts.applied,
@@ -183,7 +188,7 @@ int show(const Invocation& typed, changes::Texts texts) {
       head_words(*kept, paint) +
       changes::listing_words(kept->copy, kept->changes, texts, paint, rest, stale);
   const int printed = texts == changes::Texts::shown ? print(words) : print_fitted(words);
-  console().tell(changes::conflict_words(conflicts));
+  console().tell(changes::conflict_words(conflicts) + help_for(conflicts, kept->facts));
   if (there) return printed;
   const int status = changes_failed(typed, there.error());
   return texts == changes::Texts::shown ? status : printed;
@@ -244,6 +249,7 @@ int apply(const Invocation& typed) {
                              paint_for(typed.output.color, STDERR_FILENO), console().person());
   if (!end) return changes_failed(typed, end.error());
   note_applied(kept->facts.name, end->applied.done.size());
+  if (!request.silent) console().tell(help_for(end->applied.conflicts, kept->facts));
   if (typed.output.json) {
     Json json = head_json();
     json.update(facts_json(kept->facts));

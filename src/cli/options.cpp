@@ -130,10 +130,12 @@ constexpr OptionRow kRunOptions[] = {
      sets<&Invocation::request, &plan::RunRequest::interactive>},
     {"--out", "DIR", kChanges, kOnce,
      "After the run, copy the files that the program created in its working directory to DIR: all, "
-     "or those that match --collect or else filesystem.outputs.collect.",
+     "or those that match --collect or else filesystem.outputs.collect. What it left elsewhere, as "
+     "in /tmp, is not copied.",
      take_out},
     {"--collect", "GLOB", kChanges, kEach,
-     "With --out, copy only files that match, created or modified. Replaces the policy's patterns.",
+     "With --out, copy only files that match, created or modified, or that lie in a directory of "
+     "this name. Replaces the policy's patterns.",
      take_collect},
     {"--diff", "", kChanges, kOnce,
      "Show on stderr what the program changed. Where the policy's workspace is empty, this option, "

@@ -17,6 +17,7 @@
 #include "changes/applying.hpp"
 #include "changes/json.hpp"
 #include "changes/kept.hpp"
+#include "changes/words.hpp"
 #include "cli/answer.hpp"
 #include "cli/console.hpp"
 #include "cli/session_documents.hpp"
@@ -132,7 +133,11 @@ Result<int> apply_session(const SessionAsker& asker) {
   snapshot.note_as_applied(kept, end.applied);
   if (asks && end.signal == SIGHUP && life.has_ended()) return fail(SessionLife::gone());
   if (end.leaves_something() && !is_silent)
-    console().tell("sbx: the session keeps what was not applied\n");
+    console().tell("sbx: the session keeps what was not applied\n" +
+                   (end.applied.conflicts.empty()
+                        ? std::string()
+                        : changes::conflict_help("sbx session diff --patch " +
+                                                 shell_word(asker.operands.front()))));
   return applied(asker, {.applied = changes::applied_json(end.applied),
                          .incomplete = end.applied.is_incomplete() || !end.wanted || !end.all_met,
                          .failures = {end.applied.has_failures()},

@@ -57,7 +57,9 @@ class Application {
     for (const Left& each : selection.left) spared_.insert(each.path);
     const std::vector<Change>& changes = selection.changes;
     open_directories(changes);
+    const std::size_t opened = modes_set_;
     plan(changes);
+    applied_.already = applied_.done.size() - std::min(applied_.done.size(), opened);
     if (may_go_on()) stage();
     if (may_go_on()) {
       notes_.about_to_replace();
@@ -489,8 +491,10 @@ class Application {
     const mode_t mode =
         kept |
         conflicts_.permissions(change, change.change == ChangeKind::created ? 0 : facts.st_mode);
-    if ((facts.st_mode & 07777) != mode && !held::set_mode(opened.get(), mode))
-      return refusal(by_errno("cannot set the mode"));
+    if ((facts.st_mode & 07777) != mode) {
+      if (!held::set_mode(opened.get(), mode)) return refusal(by_errno("cannot set the mode"));
+      ++modes_set_;
+    }
     tell_dropped(change, mode);
     return std::nullopt;
   }
@@ -569,6 +573,7 @@ class Application {
   std::unordered_set<std::string> new_;          ///< directories that are to be made
   std::unordered_set<std::string> spared_;       ///< what stays by a rule
   std::unordered_set<std::string> conflicting_;  ///< directories that were not made
+  std::size_t modes_set_ = 0;
   ReplacedFiles old_;
   Applied applied_;
   Notes notes_;

@@ -16,6 +16,7 @@ inline constexpr std::string_view kHeldBack = "another part of this repository i
 
 struct Applied {
   std::vector<Change> done;
+  std::size_t already = 0;      ///< of `done`: it was so before
   std::vector<Left> conflicts;  ///< the host's file changed since the run began: it stays
   std::vector<Left> left;
   /// Of `done`, as far as a caller has looked: what programs of the host may follow or run.

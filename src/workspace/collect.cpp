@@ -15,6 +15,7 @@
 #include "base/planted.hpp"
 #include "base/sys.hpp"
 #include "base/unwritable.hpp"
+#include "plan/files/pattern.hpp"
 #include "workspace/names.hpp"
 #include "workspace/put.hpp"
 #include "workspace/tree.hpp"
@@ -23,6 +24,17 @@ namespace sbx::workspace {
 namespace {
 
 constexpr std::uint64_t kUnmatchedNamed = 20;
+
+/// By a pattern, or by the plain name of a directory above it.
+bool is_chosen(const std::vector<std::string>& patterns, const std::string& path) {
+  if (matches_any(patterns, path)) return true;
+  for (std::string at = directory_of(path); at != "."; at = directory_of(at))
+    if (std::ranges::any_of(patterns, [&](const std::string& each) {
+          return !plan::is_wild(each) && matches(each, at);
+        }))
+      return true;
+  return false;
+}
 
 /// The name of an open directory.
 std::string path_of(int directory) {
@@ -44,7 +56,7 @@ class Collector {
     if (what_.patterns.empty()) {
       if (change.change != ChangeKind::created) return pass_over(change);
       if (change.type != FileType::file) return;
-    } else if (!matches_any(what_.patterns, change.path)) {
+    } else if (!is_chosen(what_.patterns, change.path)) {
       return pass_over(change);
     }
     if (std::string why = reason_against(change); !why.empty())
@@ -211,7 +223,7 @@ Result<Collected> collect(const Copy& copy, const ChangeSet& changes, int target
   (void)::flock(target, LOCK_UN);  // closing it would do the same
   collected.left.insert(collected.left.end(), changes.unread.begin(), changes.unread.end());
   for (const Left& each : changes.hidden)
-    if (matches_any(what.patterns, each.path)) collected.left.push_back(each);
+    if (is_chosen(what.patterns, each.path)) collected.left.push_back(each);
   return collected;
 }
 

@@ -311,7 +311,11 @@ class Later(Changes):
     def test_conflicts_are_named_before_anything_is_done(self):
         self.story()
         (self.work / "README").write_text("mine")
-        self.assertIn(b"conflict: README", self.changes("show", "set").err)
+        shown = self.changes("show", "set").err
+        self.assertIn(b"conflict: README", shown)
+        self.assertIn(b"help: what the host has stays; sbx changes diff --patch set shows how the other differs\n", shown)
+        self.assertIn(b"-mine\n", self.changes("diff", "--patch", "set").out)
+        self.assertIn(b"sbx changes diff --patch set shows", self.changes("apply", "--yes", "set", ends_with=1).err)
         self.assertEqual(self.paths(self.json_of("show", "set")["conflicts"]), ["README"])
 
     def test_what_changed_since_is_not_compared_with(self):
@@ -351,10 +355,14 @@ class Later(Changes):
             self.write(name, "text\n")
         self.keep("import os, shutil\nshutil.rmtree('x'); open('x', 'w').write('2'); os.remove('y'); os.mkdir('y'); open('y/z', 'w')\n"
                   "open('README', 'a').write('more'); os.remove('gone'); os.symlink('a', 'link'); os.chmod('run', 0o755)")
-        self.changes("apply", "--yes", "set")
+        first = self.changes("apply", "--yes", "set").err.decode()
+        self.assertRegex(first, rf"^sbx: applied \d+ changes to {self.work}\n")
         before = self.tree()
-        self.changes("apply", "--yes", "set")
+        again = self.changes("apply", "--yes", "set").err.decode()
+        self.assertEqual(again, f"sbx: nothing was left to apply: {self.work} has all of it already\n")
         self.assertEqual(self.tree(), before)
+        (self.work / "link").unlink()
+        self.assertRegex(self.changes("apply", "--yes", "set").err.decode(), rf"^sbx: applied 1 change to {self.work}, which had \d+ already\n$")
         self.assertEqual(before, {"x": b"2", "y/z": b"", "README": b"text\nmore", "run": b"text\n"})
 
     def test_patterns_choose_and_bring_their_new_directories(self):
@@ -372,7 +380,7 @@ class Later(Changes):
         ended = self.changes("apply", "--yes", "set", "typo", "*.mdd", ends_with=1)
         self.assertEqual(ended.err, b"sbx: nothing to apply\nsbx: no changed file matches 'typo'\nsbx: no changed file matches '*.mdd'\n")
         ended = self.changes("apply", "--yes", "set", "READNE", "README", ends_with=1)
-        self.assertIn(b"no changed file matches 'READNE'\n", ended.err)
+        self.assertIn(b"no changed file matches 'READNE'; did you mean README?\n", ended.err)
         self.assertEqual(self.tree(), {"README": b"new", "kept": b"old"})
         self.assertNotIn(b"no changed file", self.changes("apply", "--yes", "set", "./kept", "README").err)
         self.assertEqual(self.tree(), {"README": b"new", "kept": b"new"})
@@ -398,10 +406,14 @@ class Later(Changes):
     def test_a_directory_that_is_gone_or_another_one_is_an_error(self):
         self.story()
         self.work.rename(self.tmp / "moved")
-        self.assertIn(b"can't be opened", self.changes("apply", "--yes", "set", ends_with=125).err)
+        gone = self.changes("apply", "--yes", "set", ends_with=125).err
+        self.assertIn(b"can't be opened", gone)
+        self.assertIn(b"help: put it back, then: sbx changes apply set\n", gone)
         self.assertIn(b"deleted   notes.txt", self.changes("show", "set").out)
         self.work.mkdir()
-        self.assertIn(b"not the directory", self.changes("apply", "--yes", "set", ends_with=125).err)
+        other = self.changes("apply", "--yes", "set", ends_with=125).err
+        self.assertIn(b"not the directory", other)
+        self.assertIn(b"put it back, then: sbx changes apply set\n", other)
         self.work.rmdir()
         self.work.symlink_to(self.tmp / "moved")
         self.changes("apply", "--yes", "set", ends_with=125)
@@ -572,6 +584,7 @@ class Ends(Changes):
         ended = self.ended(0, conflict=True)
         self.assertEqual((ended.status, self.tree()), (1, {"a": b"by hand"}), ended)
         self.assertIn(b"conflict: a: changed on the host", ended.err)
+        self.assertIn(b"sbx changes diff --patch unapplied shows how the other differs\n", ended.err)
 
     def test_no_conflict_is_0(self):
         self.assertEqual((self.ended(0).status, self.tree()), (0, {"a": b"inside"}))
@@ -609,6 +622,20 @@ class CopiedOut(Changes):
         self.assertIn(b"not copied: y.txt: matches no pattern", ended.err)
         self.assertIn(b"not matched by sub/* *.md", ended.err)
         self.assertIn("y.txt", self.paths(ended.record["out"]["left"]))
+
+    def test_a_directory_means_what_is_in_it_and_a_pattern_that_meant_a_file_in_one_is_told(self):
+        self.assertEqual(self.out("--collect", "sub")[1], ["sub/x"])
+        shutil.rmtree(self.tmp / "out")
+        self.assertEqual(self.out("--collect", "*")[1], ["y.txt"])  # a pattern means no more than it says
+        for wrong, meant in (("x", "sub/x"), ("?", "'**/?'"), (str(self.work / "sub/x"), "sub/x"), ("sub/X", "sub/x")):
+            shutil.rmtree(self.tmp / "out")
+            ended, files = self.out("--collect", wrong)
+            self.assertEqual(files, [])
+            self.assertIn(f"did you mean --collect {meant}?\n".encode(), ended.err)
+            self.assertEqual(self.out("--collect", meant.strip("'"))[1], ["sub/x"])
+        self.assertNotIn(b"did you mean", self.out("--collect", "y.txt", "--collect", "sub/x")[0].err)
+        self.keep("import os; os.mkdir('sub'); open('sub/x', 'w').write('1')")
+        self.assertIn(b"no changed file matches '?'; did you mean '**/?'?\n", self.changes("apply", "--yes", "set", "?", ends_with=1).err)
 
     def test_a_file_that_existed_before_is_named_and_the_option_for_it_copies_it(self):
         self.write("y.txt", "before")
