@@ -13,6 +13,7 @@
 #include "hints/last_words.hpp"
 #include "hints/listeners.hpp"
 #include "hints/modules.hpp"
+#include "plan/files/inside.hpp"
 #include "plan/files/path_text.hpp"
 #include "plan/program/project_environment.hpp"
 
@@ -152,10 +153,9 @@ class Search {
         hint.options.back() += ":" + plan::operand_text(place->target);
     } else {
       hint.text = fmt::format(
-          "\"{}\" is in a part of the system that is read-only; the working directory, the home "
-          "and "
-          "/tmp are not",
-          name);
+          "\"{}\" is in a part of the system that is read-only; the working directory, /tmp and "
+          "the home, \"{}\", can be written to",
+          name, plan::home_of(facts_.policy.environment));
     }
     return hint;
   }

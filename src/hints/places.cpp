@@ -12,8 +12,9 @@ namespace {
 
 using plan::MountKind;
 
+constexpr std::string_view kHomeOfRoot = "/root";
 constexpr auto kNever =
-    std::to_array<std::string_view>({"/proc", "/sys", "/dev", "/run", "/root", "/etc"});
+    std::to_array<std::string_view>({"/proc", "/sys", "/dev", "/run", kHomeOfRoot, "/etc"});
 
 bool shows_something(const plan::Mount& mount) {
   const MountKind kind = mount.kind();
@@ -42,8 +43,10 @@ bool is_plain(host::FileType type) {
 
 }  // namespace
 
-bool is_private(const std::string& path) {
-  return std::ranges::any_of(kNever, [&](auto place) { return plan::is_within(path, place); });
+bool is_private(const std::string& path, const host::Host& host) {
+  return std::ranges::any_of(kNever, [&](auto place) {
+    return plan::is_within(path, place) && (place != kHomeOfRoot || host.home != kHomeOfRoot);
+  });
 }
 
 Places::Places(const policy::Policy& policy, const plan::Plan& plan, const host::Host& host,
@@ -102,7 +105,7 @@ bool Places::may_be_told(const std::string& path) const {
   }
   // A working directory that is the root, or a home with everything in it, is not a workspace.
   if (here != "/" && plan::is_within(path, here)) return true;
-  if (reader_ != Reader::person || is_private(path)) return false;
+  if (reader_ != Reader::person || is_private(path, host_)) return false;
   return is_in_home || is_typed(path);
 }
 

@@ -19,8 +19,9 @@ namespace sbx::hints {
 /// nothing about what is not below the working directory.
 enum class Reader : std::uint8_t { person, unknown };
 
-/// In /etc, /root, /run and the like: no hint proposes to show it.
-[[nodiscard]] bool is_private(const std::string& path);
+/// In /etc, /root, /run and the like: no hint proposes to show it. Root's own home is a home as
+/// any other.
+[[nodiscard]] bool is_private(const std::string& path, const host::Host& host);
 
 class Places {
  public:

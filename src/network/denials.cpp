@@ -7,6 +7,8 @@ namespace sbx::network {
 namespace {
 
 constexpr const char* kRisk = "the program can send there what it reads";
+/// A question has no port: most programs that ask for a name go on to this one.
+constexpr std::string_view kUsualPort = ":443";
 
 /// An address as it stands in a rule.
 std::string rule_text(const policy::Address& address) {
@@ -37,12 +39,21 @@ Denial refused_name(const plan::NetworkPlan& plan, std::string_view shown,
   Denial denial{
       .kind = DenialKind::network, .what = "name " + std::string(shown), .rule = plan.rule};
   if (canonical.empty()) return denial;
-  // A question has no port: most programs that ask for a name go on to 443.
-  const std::string place = std::string(canonical) + ":443";
+  const std::string place = std::string(canonical) + std::string(kUsualPort);
   denial.allow_with = allow_line(plan, place);
   denial.options = allow_options(plan, place);
-  denial.risk = std::string(kRisk) + "; put the port that the program uses";
+  denial.risk = std::string(kRisk) + "; plain http needs :80";
   return denial;
+}
+
+void put_port(Denial& denial, std::uint16_t port) {
+  const std::string text = ":" + std::to_string(port);
+  for (std::string* const each :
+       {&denial.allow_with, denial.options.empty() ? nullptr : &denial.options.back()})
+    if (each != nullptr)
+      if (const auto at = each->rfind(kUsualPort); at != std::string::npos)
+        each->replace(at, kUsualPort.size(), text);
+  denial.risk = kRisk;
 }
 
 Denial refused_destination(const plan::NetworkPlan& plan, policy::Transport transport,

@@ -17,6 +17,8 @@ namespace sbx::network {
 /// A name that no rule has. `shown`: for people; `canonical`: empty where it is not a host name.
 [[nodiscard]] Denial refused_name(const plan::NetworkPlan& plan, std::string_view shown,
                                   std::string_view canonical);
+/// The port that the program means, into what refused_name() offers.
+void put_port(Denial& denial, std::uint16_t port);
 /// A connection or datagram. `host` is a name or the text of an address as it stands in a rule
 /// ("[2001:db8::1]").
 [[nodiscard]] Denial refused_destination(const plan::NetworkPlan& plan, policy::Transport transport,

@@ -14,6 +14,8 @@
 #include "hints/last_words.hpp"
 #include "hints/local_files.hpp"
 #include "hints/modules.hpp"
+#include "hints/ports.hpp"
+#include "network/denials.hpp"
 #include "plan/files/deny.hpp"
 #include "plan/files/git_worktree.hpp"
 #include "plan/files/grants.hpp"
@@ -174,7 +176,7 @@ bool may_be_proposed(const policy::Policy& policy, const host::Host& host,
   const std::string home =
       host.home.empty() ? "/" : host.files->canonical(host.home).value_or(host.home);
   if (plan::is_within(home, place) || plan::is_forbidden(place) || place == "/tmp" ||
-      hints::is_private(place))
+      hints::is_private(place, host))
     return false;
   const plan::DenyRules hidden(plan::resolve_deny(policy.filesystem.deny, host), host.files.get());
   return hidden.covers(place) == nullptr;
@@ -387,6 +389,17 @@ std::string note_of_too_large(const Outcome& outcome, const policy::Policy& poli
       to_text(limit), how, to_text(Bytes{2 * limit.count}));
 }
 
+/// "--env NAME" of a variable that the caller does not have, where the program speaks of it.
+std::string note_of_unset(const Outcome& outcome, const policy::Policy& policy,
+                          const host::Host& host) {
+  for (const auto& name : policy.environment.pass)
+    if (name.origin.layer == Layer::command_line && !host.environment.contains(name.value) &&
+        says(outcome, {name.value}))
+      return fmt::format(
+          "{0} is not set here, so --env {0} passes nothing; --env {0}=VALUE sets it", name.value);
+  return {};
+}
+
 /// What a note says already needs no hint.
 void leave_out_told(std::vector<Hint>& hints, const std::string& note) {
   std::erase_if(hints, [&](const Hint& hint) {
@@ -397,13 +410,45 @@ void leave_out_told(std::vector<Hint>& hints, const std::string& note) {
   });
 }
 
+/// The script that was typed, as far as it is read; empty if that is none.
+std::string script_of(const plan::Plan& plan, const host::Host& host,
+                      const std::vector<std::string>& operands) {
+  constexpr std::size_t kHead = 1 << 16;
+  if (plan.interpreter.path.empty() || operands.empty()) return {};
+  const auto path = host.files->canonical(plan::joined(host.working_directory, operands.front()));
+  const auto facts = path ? host.files->look(*path) : std::unexpected(path.error());
+  if (!facts || facts->type != host::FileType::regular) return {};
+  return host.files->read_head(*path, kHead).value_or("");
+}
+
+/// The name alone was refused; what was typed, the script and the last words often say which port
+/// comes next.
+void put_ports(Outcome& outcome, const plan::Plan& plan, const host::Host& host,
+               const std::vector<std::string>& operands) {
+  constexpr std::string_view kName = "name ";
+  for (Denial& denial : outcome.denials) {
+    if (denial.kind != DenialKind::network || !denial.what.starts_with(kName) ||
+        denial.allow_with.empty())
+      continue;
+    const std::string name = denial.what.substr(kName.size());
+    auto port = hints::port_in(plan.command, name);
+    if (!port) port = hints::port_in(typed_names(operands), name);
+    if (!port) port = hints::port_in(script_of(plan, host, operands), name);
+    for (const Stream* const stream : {&outcome.err, &outcome.out})
+      if (!port) port = hints::port_in(stream->last, name);
+    if (port) network::put_port(denial, *port);
+  }
+}
+
 }  // namespace
 
 void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
                const host::Host& all, const HintStyle& style) {
   const bool can_look = all.files != nullptr && !all.working_directory.empty();
-  if (!failed(outcome.verdict) || !can_look) return;
+  if (!can_look || (!failed(outcome.verdict) && outcome.denials.empty())) return;
   const host::Host host = hints::local_view(all);
+  put_ports(outcome, plan, host, style.operands);
+  if (!failed(outcome.verdict)) return;
   const std::vector<std::string> typed = typed_names(style.operands);
   std::vector<Hint> found = hints::after_failure({.outcome = outcome,
                                                   .policy = policy,
@@ -414,6 +459,8 @@ void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan&
                                                   .reader = style.reader,
                                                   .of_cell = style.of_cell});
   if (std::string note = note_of_too_large(outcome, policy, style.how); !note.empty())
+    outcome.notes.push_back(std::move(note));
+  if (std::string note = note_of_unset(outcome, policy, host); !note.empty())
     outcome.notes.push_back(std::move(note));
   if (!has_known_cause(outcome)) {
     std::string note = hint_after(outcome, policy, plan, host, style);

@@ -167,6 +167,7 @@ Denial Sought::denial(const std::string& path, const Seen& seen, bool is_directo
     denial.options = {"--read", plan::operand_text(place.host) + ":" + plan::operand_text(path)};
   } else {
     denial.allow_with = fmt::format("filesystem.seed = [{}]", quoted(place.host));
+    denial.options = {"--in", plan::operand_text(place.host) + ":" + plan::operand_text(path)};
   }
   return denial;
 }

@@ -185,7 +185,7 @@ class AllowList(SbxTest):
         self.assertEqual(ended.text, "no name\n")
         self.assertEqual(ended.denied, {"name other.example.org": 1})
         denial = ended.record["denials"][0]
-        self.assertEqual((denial["kind"], denial["allow_with"]), ("network", 'network.allow = ["other.example.org:443"]'))
+        self.assertEqual((denial["kind"], denial["allow_with"]), ("network", 'network.allow = ["other.example.org:80"]'))
 
     def test_other_port_is_refused_at_once_and_named(self):
         ended = self.connect("web.example.org", 7, "web.example.org:80")

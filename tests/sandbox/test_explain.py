@@ -55,6 +55,8 @@ class Explain(SbxTest):
         ended = self.explained(LOOK, "~/.toolrc")
         (denial,) = self.paths(ended).values()
         self.assertEqual((denial["what"], denial["allow_with"]), ("/home/sandbox/.toolrc", f'filesystem.seed = ["{self.home}/.toolrc"]'), ended)
+        self.assertEqual(denial["options"], ["--in", f"{self.home}/.toolrc:/home/sandbox/.toolrc"])
+        self.assertEqual(self.exited(self.sbx(*denial["options"], "--", "sh", "-c", "cat ~/.toolrc")).text, "x")
 
     def test_honest_program_that_finds_everything_is_told_nothing(self):
         self.write("module.py", "VALUE = 1\n")

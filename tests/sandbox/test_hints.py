@@ -251,6 +251,53 @@ class Hints(SbxTest):
                 # What is no person learns nothing of what is outside the working directory.
                 self.assertEqual(self.hints(self.sbx("--", *command)), [])
 
+    def test_roots_home_is_a_home_as_any_other(self):
+        """In a mount namespace of the test, /root is a directory of the test."""
+        if not sbxtest.IS_ROOT:
+            self.skipTest("only root has it")
+        for name in ("notes.txt", ".secret"):
+            self.write(name, "text\n", directory=self.home)
+        inside = ("unshare", "--mount", "sh", "-c", 'mount --bind "$HOME" /root && export HOME="$0" && exec "$@"')
+        unshare = shutil.which("unshare")
+        for home, name, is_told in (("/root", "notes.txt", True), ("/root", ".secret", False), (self.tmp, "notes.txt", False)):
+            for file in (f"/root/{name}", f"$HOME/{name}"):
+                command = self.command("--", "sh", "-c", f"f={file}; cat $f", json_record=False)
+                said = self.on_terminal([unshare, *inside[1:], home, *command])[1]
+                self.assertEqual(f"add --read /root/{name}" in said.replace("\r\n", " "), is_told, f"{home} {file}: {said}")
+                if is_told:
+                    command = self.command("--read", f"/root/{name}" + (":/home/sandbox/notes.txt" if "$" in file else ""), *command[2:], json_record=False)
+                    self.assertIn("text", self.on_terminal([unshare, *inside[1:], home, SBX, "run", *command[2:]])[1])
+
+    def test_a_part_of_the_system_is_told_with_what_can_be_written_to(self):
+        ended = self.sbx("--", "sh", "-c", "echo x >/usr/lib/made", json_record=False)
+        self.assertIn(b'is in a part of the system that is read-only; the working directory, /tmp and the home, "/home/sandbox", can be written to\n', ended.err)
+        self.exited(self.sbx("--", "sh", "-c", "for d in . /tmp /home/sandbox; do echo x >$d/made || exit 1; done"))
+
+    def test_a_variable_that_the_caller_has_not_is_told_and_the_option_helps(self):
+        command = ("sh", "-c", 'echo "${WANTED?}"')
+        for options, is_told in ((("--env", "WANTED"), True), ((), False), (("--env", "OTHER"), False)):
+            ended = self.sbx(*options, "--", *command, json_record=False)
+            self.assertEqual(b"WANTED is not set here, so --env WANTED passes nothing; --env WANTED=VALUE sets it" in ended.err, is_told, ended)
+        self.exited(self.sbx("--env", "WANTED=1", "--", *command))
+
+    def test_a_name_is_offered_with_the_port_that_the_program_means(self):
+        self.write("curl", "#!/bin/sh\ngetent hosts example.org\n", mode=0o755)
+        self.write("fetch.py", "# of http://example.org/list\nimport socket\nsocket.getaddrinfo('example' + '.org', None)\n")
+        look = "import socket; socket.getaddrinfo('example.org', None)"
+        for command, port in ((("python3", "-c", f"{look}  # http://example.org/"), 80), (("python3", "-c", f"{look}  # https://example.org"), 443),
+                              (("python3", "-c", f"{look}  # http://www.example.org and not.example.org:81"), None), (("python3", "-c", look, "example.org:8080"), 8080),
+                              (("python3", "-c", "import socket; socket.create_connection(('example.org', 2525))"), 2525), (("python3", "-c", look, "git@example.org:a/b"), 22),
+                              (("python3", "-c", look.replace("ex", "EX"), "HTTP://Example.org"), 80), (("python3", "-c", look, "ftp://me@example.org/"), 21),
+                              (("sh", "-c", "getent hosts example.org; echo \"HTTPConnectionPool(host='example\".org\"', port=8000)\" >&2; exit 1"), 8000),
+                              (("sh", "-c", "getent hosts example.org || exit 0", "example.org", "25"), 25), (("fetch.py",), 80), (("sh", "-c", "getent hosts example.org || curl example.org"), 80), (("python3", "-c", look), None)):
+            ended = self.sbx(*(["--"] if command[0] != "fetch.py" else []), *command)
+            (denial,) = [each for each in ended.record["denials"] if each["what"].startswith("name ")]
+            self.assertEqual(denial["options"], ["--allow-host", f"example.org:{port or 443}"], f"{command}: {ended}")
+            self.assertIn(f'"example.org:{port or 443}"', denial["allow_with"])
+            self.assertEqual("plain http needs :80" in denial["risk"], port is None, command)
+        ended = self.sbx("--read", ".", "--", "./curl", "example.org/list")
+        self.assertEqual(ended.record["denials"][0]["options"], ["--allow-host", "example.org:80"], ended)
+
     def test_a_file_that_was_made_and_lost_is_told_once_at_a_terminal(self):
         said = self.on_terminal(self.command("--", "sh", "-c", "mkdir __pycache__; echo x > chart.png; echo x > .hidden", json_record=False))[1]
         self.assertEqual(said.count("chart.png"), 1, said)
