@@ -227,6 +227,13 @@ std::string turned_round(std::span<const char* const> arguments) {
   return form;
 }
 
+/// "sbx python3 a.py": all of it is meant to run.
+std::string run_form(std::span<const char* const> arguments) {
+  std::string form = "sbx run";
+  for (const char* const word : arguments) form += " " + shell_word(word);
+  return form;
+}
+
 std::unexpected<Error> unknown_command(std::span<const char* const> arguments) {
   if (const std::string form = command_habit(arguments); !form.empty())
     return usage("unknown-command", fmt::format("unknown command \"{}\"", words_of(arguments)),
@@ -248,12 +255,11 @@ std::unexpected<Error> unknown_command(std::span<const char* const> arguments) {
   if (const std::string forms = with_second_word(typed); !forms.empty())
     return usage("unknown-command", fmt::format("unknown command \"{}\"", typed),
                  fmt::format("did you mean {}?", forms));
-  return usage(
-      "unknown-command", fmt::format("unknown command \"{}\"", typed),
-      second_words.empty()
-          ? fmt::format("\"sbx help\" lists the commands; a program is run by \"sbx run {}\"",
-                        typed)
-          : fmt::format("\"sbx {}\" has {}", arguments[0], second_words));
+  return usage("unknown-command", fmt::format("unknown command \"{}\"", typed),
+               second_words.empty()
+                   ? fmt::format("\"sbx help\" lists the commands; a program is run by: {}",
+                                 run_form(arguments))
+                   : fmt::format("\"sbx {}\" has {}", arguments[0], second_words));
 }
 
 /// "sbx changes --help", though there is no command "changes".

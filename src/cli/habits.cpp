@@ -1,9 +1,14 @@
 #include "cli/habits.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
 
+#include "base/letters.hpp"
 #include "base/text.hpp"
 
 namespace sbx::cli {
@@ -34,6 +39,7 @@ constexpr CommandHabit kCommandHabits[] = {
     {"logs", "sbx session logs {}",
      "sbx session logs NAME CALL: sbx session list names sessions, sbx session calls NAME calls"},
     {"stats", "sbx session stats {}", "NAME"},
+    {"top", "sbx session stats {}", "NAME"},
     {"inspect", "sbx session show {}", "NAME"},
     {"diff", "sbx session diff {}", "NAME"},
     {"apply", "sbx session apply {}", "NAME"},
@@ -75,6 +81,8 @@ constexpr CommandHabit kCommandHabits[] = {
     {"session inspect", "sbx session show {}", "NAME"},
     {"session info", "sbx session show {}", "NAME"},
     {"session status", "sbx session show {}", "NAME"},
+    {"session files", "sbx session ls {}", "NAME"},
+    {"session timeout", "sbx session extend {}", "NAME 30m"},
     {"session help", "sbx help session", ""},
     {"policy help", "sbx help policy", ""},
     {"changes help", "sbx help changes", ""},
@@ -87,6 +95,7 @@ struct OptionHabit {
 };
 
 constexpr const char* kNoCapabilities = "leave it out: a program never has capabilities here";
+constexpr const char* kNoDevices = "leave it out: sbx grants no GPU and no other device";
 constexpr const char* kOwnKernelParts =
     "leave it out: each run has namespaces, a /proc, a /dev and a /tmp of its own";
 
@@ -115,6 +124,12 @@ constexpr OptionHabit kOptionHabits[] = {
     {"--cap-drop --cap-add --privileged --security-opt", kNoCapabilities, kNoCapabilities},
     {"--read-only", "leave it out: the system is read-only in every run",
      "leave it out: the system is read-only in every run"},
+    {"--gpus --gpu --device --runtime", kNoDevices, kNoDevices},
+    {"--publish --publish-all --expose --port",
+     "--set 'network.publish=[\"127.0.0.1:8080:80\"]' leads a port of this machine, 8080, to one "
+     "inside, 80",
+     nullptr},
+    {"-k --kernel --kernel-name --kernel_name", "--lang NAME, as --lang python", nullptr},
     {"-m --mem --memory-swap", "--memory SIZE", nullptr},
     {"--pids-limit", "--processes NUMBER", nullptr},
     {"--entrypoint --image --template", "name the command: there are no images",
@@ -152,15 +167,77 @@ std::string without_tty(const std::string& word) {
   return word == "-it" || word == "-ti" ? "-i" : shell_word(word);
 }
 
+bool could_name_session(std::string_view word) {
+  return !word.empty() && word.front() != '-' && std::ranges::all_of(word, [](char c) {
+    return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-';
+  });
+}
+
+/// What stands for a session in front of the words of a form; empty where they may name one.
+std::string missing_name(const CommandHabit& habit, std::span<const char* const> words) {
+  constexpr std::string_view kSwitches[] = {"-it", "-ti", "-i", "-t", "-d"};
+  if (words.empty() || !std::string_view(habit.usual).starts_with("NAME")) return {};
+  const auto first = std::ranges::find_if(words, [&](std::string_view word) {
+    return std::ranges::find(kSwitches, word) == std::end(kSwitches);
+  });
+  if (first == words.end()) return "NAME ";
+  const std::string_view word = *first;
+  if (word == "-c") return "NAME ";
+  if (word.starts_with('-') || could_name_session(word)) return {};
+  // eval 'print(1)'
+  const bool is_code = std::string_view(habit.form) == "sbx session eval {}" && words.size() == 1 &&
+                       ::access(*first, F_OK) != 0;
+  return is_code ? "NAME -c " : "NAME ";
+}
+
 }  // namespace
+
+std::string copy_habit(std::span<const std::string> words) {
+  if (words.size() != 2) return {};
+  const auto inside = [](const std::string& word) {  // SESSION:PATH
+    const auto colon = word.find(':');
+    const bool is_one = colon != std::string::npos && could_name_session(word.substr(0, colon));
+    return is_one ? std::pair(word.substr(0, colon), word.substr(colon + 1))
+                  : std::pair<std::string, std::string>();
+  };
+  const auto [from, source] = inside(words[0]);
+  const auto [to, target] = inside(words[1]);
+  if (from.empty() == to.empty()) return {};
+  if (!to.empty())
+    return fmt::format("sbx session put {} {}{}", to, shell_word(words[0]),
+                       target.empty() ? "" : " " + shell_word(target));
+  const bool is_here = words[1] == "." || words[1] == "./";
+  return fmt::format("sbx session get {} {}{}", from, shell_word(source.empty() ? "." : source),
+                     is_here ? "" : " --out " + shell_word(words[1]));
+}
+
+std::string policy_habit(std::string_view value) {
+  if (const auto slash = value.find("/tcp"); slash != std::string_view::npos)
+    value = value.substr(0, slash);
+  const auto inner = value.rfind(':');
+  if (inner == std::string_view::npos || inner + 1 == value.size() ||
+      !std::ranges::all_of(value, [](char c) { return is_digit(c) || c == ':' || c == '.'; }))
+    return {};
+  const std::string_view outside = value.substr(0, inner);
+  const auto outer = outside.rfind(':');
+  return fmt::format(
+      "-p names a policy; --set 'network.publish=[\"127.0.0.1:{}:{}\"]' publishes a port",
+      outer == std::string_view::npos ? outside : outside.substr(outer + 1),
+      value.substr(inner + 1));
+}
 
 std::string command_habit(std::span<const char* const> arguments) {
   if (arguments.empty()) return {};
   for (const CommandHabit& habit : kCommandHabits) {
     if (!names_command(habit, arguments)) continue;
-    std::string rest;
-    for (const char* const word : arguments.subspan(habit.words.contains(' ') ? 2 : 1))
-      rest += (rest.empty() ? "" : " ") + without_tty(word);
+    const auto words = arguments.subspan(habit.words.contains(' ') ? 2 : 1);
+    if (habit.words.ends_with("cp"))
+      if (std::string form = copy_habit(std::vector<std::string>(words.begin(), words.end()));
+          !form.empty())
+        return form;
+    std::string rest = missing_name(habit, words);
+    if (!rest.empty()) rest.pop_back();
+    for (const char* const word : words) rest += (rest.empty() ? "" : " ") + without_tty(word);
     if (habit.words == "kill" && rest.starts_with("r_")) return "sbx stop " + rest;  // of a run
     if (rest.empty() && std::string_view(habit.usual).starts_with("sbx ")) return habit.usual;
     return fmt::format(fmt::runtime(habit.form), rest.empty() ? habit.usual : rest);

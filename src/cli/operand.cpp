@@ -61,7 +61,9 @@ Result<WorkspaceOperand> split_workspace_operand(std::string_view text) {
   if (parts.suffix.empty()) return WorkspaceOperand{std::move(parts.source), {}};
   for (const std::string_view mode : kModes)
     if (parts.suffix == mode) return WorkspaceOperand{std::move(parts.source), std::string(mode)};
-  const std::string_view meant = policy::nearest(parts.suffix, kModes);
+  const std::string_view meant = parts.suffix == "rw"   ? kModes[2]
+                                 : parts.suffix == "ro" ? kModes[1]
+                                                        : policy::nearest(parts.suffix, kModes);
   return bad_value(fmt::format("--workspace: unknown mode \"{}\"", parts.suffix),
                    meant.empty()
                        ? fmt::format("overlay, read-only, read-write or empty; {}", kColonHint)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include "base/progress.hpp"
 #include "base/signals.hpp"
+#include "base/sys.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "cli/commands.hpp"
@@ -196,11 +198,13 @@ class RunCommand {
   }
 
   /// "sbx run chart.py -p python": the words after the script are the script's. Told where one of
-  /// them names a policy that sbx has, or where the program says itself that it does not know it.
+  /// them names a policy that sbx has, where the script reads no words at all, or where the program
+  /// says itself that it does not know it.
   void tell_own_options(const run::Answer& answer) const {
     const std::vector<std::string>& words = typed_.request.operands;
     if (typed_.request.after_dashes) return;
     const bool is_script = !answer.plan->interpreter.path.empty();
+    const bool is_deaf = is_script && words.size() > 1 && reads_no_words(words.front());
     for (std::size_t at = 1; at < words.size(); ++at) {
       const std::string option = own_option(words, at);
       if (option.empty()) continue;
@@ -209,7 +213,7 @@ class RunCommand {
           std::ranges::any_of(policy::builtins(),
                               [&](const auto& each) { return each.name == words[at + 1]; });
       const std::string name = words[at].substr(0, words[at].find('='));
-      if (!is_policy && !says_unknown(answer.outcome->err.last, name) &&
+      if (!is_policy && !is_deaf && !says_unknown(answer.outcome->err.last, name) &&
           !says_unknown(answer.outcome->out.last, name))
         continue;
       const std::string program = printable(shell_word(words.front()));
@@ -217,6 +221,21 @@ class RunCommand {
           "\"{0}\" went to {1}, as every word after it; if it is meant for sbx: sbx run {0} {1}",
           printable(option), program)}));
     }
+  }
+
+  /// In no language a script reads its command line without one of these.
+  static bool reads_no_words(const std::string& script) {
+    constexpr std::size_t kMost = 1 << 20;
+    constexpr auto kWords = std::to_array<std::string_view>(
+        {"arg", "ARG", "Arg", "opt", "click", "typer", "fire", "$@", "$*", "$1", "${", "shift"});
+    const UniqueFd file(::open(script.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    struct stat facts{};
+    if (!file.valid() || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode) ||
+        static_cast<std::size_t>(facts.st_size) > kMost)
+      return false;
+    const auto text = sys::read_all(file.get(), kMost);
+    return text && std::ranges::none_of(
+                       kWords, [&](std::string_view each) { return text->contains(each); });
   }
 
   /// The option of `sbx run` at `words[at]` with its value, as a shell takes it; empty: none of its

@@ -11,10 +11,12 @@
 #include "changes/json.hpp"
 #include "cli/answer.hpp"
 #include "cli/console.hpp"
+#include "cli/habits.hpp"
 #include "cli/usage.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
+#include "session/session_directory.hpp"
 
 namespace sbx::cli {
 
@@ -34,6 +36,27 @@ Status check_paths(const Invocation& typed) {
 std::string names_inside(const std::string& session) {
   return fmt::format("sbx session ls {} lists what is in the session's directory",
                      printable(session));
+}
+
+Status check_form(const Invocation& typed) {
+  const std::vector<std::string>& words = typed.operands;
+  const std::string prefix = words.front() + ":";
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (!words[i].starts_with(prefix)) continue;
+    const std::string path = words[i].substr(prefix.size());
+    std::string form = "sbx " + typed.command;
+    for (std::size_t at = 0; at < words.size(); ++at)
+      form += " " + shell_word(at == i ? path.empty() ? "." : path : words[at]);
+    if (typed.command == "session get" && form.ends_with(" .") && i + 1 < words.size())
+      form.resize(form.size() - 2);  // copies go there anyway
+    return cli::usage("usage",
+                      fmt::format("\"{}\" names the session a second time", printable(words[i])),
+                      fmt::format("{}; a name that begins so is ./{}", form, words[i]));
+  }
+  const std::string form = copy_habit(words);
+  if (form.empty() || session::check_name(words.front())) return {};
+  return cli::usage("usage", fmt::format("\"sbx {}\" takes the session first", typed.command),
+                    form);
 }
 
 Result<std::unique_ptr<OwnCall>> OwnCall::begin(const host::Host& host, const std::string& session,

@@ -25,6 +25,8 @@ namespace sbx::cli {
 /// An empty path is often a variable that is not set, and means nothing to the kernel. Errors:
 /// usage.
 [[nodiscard]] Status check_paths(const Invocation& typed);
+/// As "docker cp" is typed: SESSION:PATH instead of the session and the path. Errors: usage.
+[[nodiscard]] Status check_form(const Invocation& typed);
 /// How to see which names a session has.
 [[nodiscard]] std::string names_inside(const std::string& session);
 

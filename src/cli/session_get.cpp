@@ -109,6 +109,7 @@ Result<int> get_one(const Invocation& typed, const host::Host& host) {
 
 Result<int> get_files(const Invocation& typed, const host::Host& host) {
   SBX_TRY(check_paths(typed));
+  SBX_TRY(check_form(typed));
   if (!typed.file.as.empty()) return get_one(typed, host);
   if (typed.file.offset > 0 || typed.file.limit > 0)
     return cli::usage("usage", "--offset and --limit without --as have no effect",

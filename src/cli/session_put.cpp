@@ -89,6 +89,7 @@ Result<int> put_stream(const Invocation& typed, const host::Host& host) {
 
 Result<int> put_files(const Invocation& typed, const host::Host& host) {
   SBX_TRY(check_paths(typed));
+  SBX_TRY(check_form(typed));
   if (typed.operands.size() > 1 && typed.operands[1] == "-") return put_stream(typed, host);
   std::vector<std::string> sources(typed.operands.begin() + 1, typed.operands.end());
   if (sources.empty()) return wrong_operands(typed, "needs a file to copy");

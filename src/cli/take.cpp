@@ -7,6 +7,7 @@
 #include "base/letters.hpp"
 #include "base/text.hpp"
 #include "base/too_large.hpp"
+#include "cli/habits.hpp"
 #include "cli/operand.hpp"
 #include "cli/usage.hpp"
 #include "policy/network_rules.hpp"
@@ -99,6 +100,8 @@ Status take_policy(Invocation& typed, std::string_view value) {
   if (value.empty())
     return bad_value("-p needs a policy name or file",
                      "for example -p python; \"sbx policy list\" names them");
+  if (const std::string form = policy_habit(value); !form.empty())
+    return bad_value("there is no policy \"" + std::string(value) + "\"", form);
   typed.policies.push_back({std::string(value)});
   return {};
 }
@@ -334,7 +337,7 @@ Status take_color(Invocation& typed, std::string_view value) {
 // --- bringing things out
 
 Status take_out(Invocation& typed, std::string_view value) {
-  if (value.empty()) return bad_value("--out needs a directory");
+  if (value.empty()) return bad_value("--out needs a directory", "for example --out results");
   typed.bring_out.directory = std::string(value);
   return {};
 }

@@ -160,6 +160,13 @@ class Arguments(SbxTest):
         for arguments in (("run", "fails.py", "-p", "nosuch"), ("run", "chart.py", "-p", "data-analysis"), ("run", "-q", "fails.py", "-p", "data-analysis"),
                           ("run", "--", "python3", "-c", "raise SystemExit(1)", "-p", "data-analysis")):
             self.assertNotIn("went to", self.call(*arguments).stderr.decode(), arguments)
+        # Any option where the script reads no words at all.
+        self.write("deaf.py", "raise SystemExit(3)\n")
+        self.write("good.py", "print(1)\n")
+        for option in ("--out results", "--allow-host example.org", "-p nosuch", "--explain"):
+            self.assertIn(f'"{option}" went to deaf.py', self.call("run", "deaf.py", *option.split()).stderr.decode())
+            self.assertNotIn("went to", self.call("run", "good.py", *option.split()).stderr.decode())
+        self.assertNotIn("went to", self.call("run", "deaf.py", "--nosuch", "5").stderr.decode())
         # Any other option of sbx: where the program says that it does not know it.
         self.write("knows.py", "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--memory')\nparser.add_argument('n', type=int)\nparser.parse_args()\n")
         for arguments, option, script in ((("run", "knows.py", "1", "--timeout", "5s"), "--timeout 5s", "knows.py"),

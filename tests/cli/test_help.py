@@ -162,7 +162,8 @@ class Help(SessionTest):
                             ("session create box4", "sbx session start box4"), ("exec box echo hi", "sbx session exec box echo hi"),
                             ("eval box -c 1", "sbx session eval box -c 1"), ("session run box echo hi", "sbx session exec box echo hi"),
                             ("ls", "sbx session list"), ("session ps", "sbx session list"), ("inspect box", "sbx session show box"),
-                            ("stats box", "sbx session stats box"), ("session upload box f.txt", "sbx session put box f.txt"),
+                            ("stats box", "sbx session stats box"), ("top box", "sbx session stats box"),
+                            ("session files box", "sbx session ls box"), ("session timeout box 5m", "sbx session extend box 5m"), ("session upload box f.txt", "sbx session put box f.txt"),
                             ("session python box -c 6*7", "sbx session eval box -c '6*7'"), ("session download box f.txt", "sbx session get box f.txt"),
                             ("notebook x.ipynb", "sbx run -p python --cells x.ipynb"), ("execute x.ipynb", "sbx run -p python --cells x.ipynb"),
                             ("session help", "sbx help session"), ("info", "sbx doctor"), ("init", "sbx policy init"),
@@ -175,8 +176,14 @@ class Help(SessionTest):
             self.assertEqual(done.returncode, 0, f"{form}\n{done.stderr.decode()}")
         for typed, begin in (("shell", "sbx run -i -p shell bash"), ("repl", "sbx session start work; sbx session eval -i work"),
                              ("exec -it box bash", "sbx session exec -i box bash"), ("session attach box", "sbx session eval -i box"),
-                             ("pull python:3", "sbx run COMMAND"), ("kill r_1", "sbx stop r_1"), ("cp f.txt box:/", "sbx session put NAME FILE")):
+                             ("pull python:3", "sbx run COMMAND"), ("kill r_1", "sbx stop r_1"), ("cp f.txt", "sbx session put NAME FILE"),
+                             ("cp f.txt box:/", "sbx session put box f.txt /"), ("cp box:/tmp/x .", "sbx session get box /tmp/x"),
+                             ("session cp box:x d", "sbx session get box x --out d"), ("eval -c 6*7", "sbx session eval NAME -c '6*7'"),
+                             ("eval print(1)", "sbx session eval NAME -c 'print(1)'"), ("eval f.txt", "sbx session eval NAME f.txt"),
+                             ("exec -it", "sbx session exec NAME -i"), ("session python -c 1", "sbx session eval NAME -c 1")):
             self.assertTrue(self.hint(*typed.split()).startswith(begin), typed)
+        for typed in ("python3 f.txt --n 1", "./f.txt", "bash -c ls"):
+            self.assertTrue(self.hint(*typed.split()).endswith(f"a program is run by: sbx run {typed}"), typed)
 
     def test_the_options_of_other_tools_are_answered_with_the_form_that_works(self):
         self.write("f.txt", "data\n")
@@ -184,12 +191,17 @@ class Help(SessionTest):
                              ("--volume f.txt:/f.txt", "--read f.txt:/f.txt"), ("--ro-bind f.txt /f.txt", "--read f.txt:/f.txt"),
                              ("--bind . /w", "--write .:/w"), ("--name x", "--session x"), ("--network none", "--net none"),
                              ("-m 512m", "--memory 512M"), ("--pids-limit 9", "--processes 9"), ("--rm", ""), ("--cap-drop ALL", ""), ("--unshare-all", ""),
-                             ("-u nobody", ""), ("--read-only", ""), ("--entrypoint sh", "")):
+                             ("-u nobody", ""), ("--read-only", ""), ("--entrypoint sh", ""), ("--gpus all", ""), ("--device /dev/kvm", ""),
+                             ("-p 8080:80", "--set network.publish=[]"), ("-p 127.0.0.1:8080:80/tcp", "--set network.publish=[]"),
+                             ("--publish 8080:80", "--set network.publish=[]"), ("--out=", "--out results")):
             hint = self.hint("run", *typed.split(), "true")
             words = tried.split()
             self.assertTrue((words[0] if words else "leave it out") in hint or "name the command" in hint, f"{typed}: {hint}")
             done = self.run_sbx("run", *words, "--", "true")
             self.assertEqual(done.status, 0, done)
+        self.assertIn("""--set 'network.publish=["127.0.0.1:8080:80"]'""", self.hint("run", "-p", "127.0.0.1:8080:80/tcp", "true"))
+        self.assertEqual(self.run_sbx("run", "--set", 'network.publish=["127.0.0.1:0:80"]', "--", "true").status, 125)  # a port of the host
+        self.assertIn("--lang python", self.hint("run", "--cells", "x.ipynb", "--kernel", "python3"))
         self.assertIn("-i gives", self.hint("run", "-it", "bash"))
         self.assertIn("--read .:/w", self.hint("run", "-v", ".:/w", "ls"))
         self.assertEqual(self.run_sbx("run", "--read", ".:/w", "--", "cat", "/w/f.txt").out, "data\n")

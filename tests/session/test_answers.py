@@ -59,6 +59,7 @@ class Output(AnswersTest):
         self.start_session("--workspace", ".:overlay")
         self.write("policy.toml", 'schema = 1\nextends = "default"\n')
         self.exec_ok("sh", "-c", "echo text > made")
+        self.assertEqual(self.sbx_session("keep", "work", "set").status, 0)
         call = self.detach("echo", "hi")
         self.sbx_session("wait", "work", call)
         record = self.run_sbx("run", "--json", "--", "true").out.encode()
@@ -67,6 +68,7 @@ class Output(AnswersTest):
                       ["policy", "list"], ["policy", "show", "default"], ["policy", "explain", "limits.memory"], ["policy", "diff", "default", "strict"],
                       ["policy", "schema"], ["policy", "audit", "default"], ["policy", "check", "policy.toml"], ["policy", "check", "--format", "json", "policy.toml"],
                       ["run", "--dry-run", "--", "true"], ["run", "--json", "--", "true"], ["run", "--", "echo", "hi"], ["changes", "list", "--json"],
+                      ["changes", "list"], ["changes", "show", "set"], ["changes", "diff", "set"], ["mcp", "tools"], ["session", "stat", "work", "made"],
                       ["session", "list"], ["session", "list", "--json"], ["session", "show", "work"], ["session", "stats", "work"], ["session", "calls", "work"],
                       ["session", "contexts", "work"], ["session", "logs", "work", call], ["session", "logs", "work", call, "--json"],
                       ["session", "wait", "work", call, "--json"], ["session", "changes", "work"], ["session", "diff", "work"], ["session", "ls", "work"],

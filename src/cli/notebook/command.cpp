@@ -41,9 +41,13 @@ constexpr Remedies kCures{.of_budget = true, .of_session = true};
 
 /// What has no meaning for a notebook.
 Status check_notebook_options(const Invocation& typed) {
-  const auto excluded = [](const char* option) {
-    return usage("usage", fmt::format("{} and --cells exclude each other", option),
-                 "sbx-run(1), NOTEBOOKS, lists the options that --cells excludes");
+  const auto excluded = [](const std::string_view option) {
+    return usage(
+        "usage", fmt::format("{} and --cells exclude each other", option),
+        option == "--github"
+            ? "to keep what cells print out of the log: sbx run --cells FILE --out DIR >FILE"
+        : option == "-i" ? "sbx session start work; sbx session eval -i work"
+                         : "sbx-run(1), NOTEBOOKS, lists the options that --cells excludes");
   };
   const auto& [directory, collect, diff, apply, patterns, yes, keep] = typed.bring_out;
   const std::pair<bool, const char*> unfit[] = {
@@ -72,8 +76,12 @@ Status check_notebook_options(const Invocation& typed) {
   if (!collect.empty() && directory.empty())
     return usage("usage", "--collect without --out has no effect", "to copy the files: --out DIR");
   if (typed.request.operands.empty() && !typed.request.code_from_stdin) return {};
-  return usage("usage", "--cells takes one notebook, and no command or arguments",
-               "for example: sbx run --cells report.ipynb --out results");
+  return usage(
+      "usage", "--cells takes one notebook, and no command or arguments",
+      typed.policies.empty()
+          ? "for example: sbx run --cells report.ipynb --out results"
+          : "-p names a policy; --parameter NAME=VALUE sets a variable, --out DIR gets the "
+            "notebook with its outputs");
 }
 
 class CellsCommand {
