@@ -63,7 +63,7 @@ function(sbx_directory name)
   add_library(sbx_${name} STATIC ${ARG_SOURCES})
   # tests/faults, or src/lib for the last three, compiles these again, and the linker must be able to leave each out of the archive.
   set(alone ${ARG_SOURCES})
-  list(FILTER alone INCLUDE REGEX "^(faults|udp_service|acquire|cli|tree|error|outcome|units)[.]cpp$")
+  list(FILTER alone INCLUDE REGEX "^(faults|udp_service|acquire|cli|tree|progress|error|outcome|units)[.]cpp$")
   set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(sbx_${name} PUBLIC sbx_options ${ARG_LIBRARIES})
   sbx_reuse_precompiled(sbx_${name} sbx_precompiled)

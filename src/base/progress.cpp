@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <utility>
 
 #include <sbx/units.hpp>
@@ -13,7 +14,13 @@
 namespace sbx {
 namespace {
 
-constexpr std::uint64_t kFirst = 1'000'000;
+/// Microseconds before the first line.
+std::uint64_t first() {
+#ifdef SBX_FAULTS
+  if (std::getenv("SBX_TEST_PROGRESS_AT_ONCE") != nullptr) return 0;
+#endif
+  return 1'000'000;
+}
 constexpr std::uint64_t kBetween = 100'000;
 constexpr const char* kErase = "\r\033[K";
 
@@ -34,7 +41,7 @@ void Progress::begin() {
 void Progress::tick(const std::string& words) {
   if (!is_shown_ || in_line_) return;
   const std::uint64_t now = now_();
-  if (now < began_ + kFirst || (painted_ != 0 && now < painted_ + kBetween)) return;
+  if (now < began_ + first() || (painted_ != 0 && now < painted_ + kBetween)) return;
   std::string line = fmt::format("sbx: {}, {} s", words, (now - began_) / 1'000'000);
   const std::size_t columns = terminal_columns(descriptor_);
   if (line.size() >= columns) line.resize(columns - 1);  // a full line would scroll
