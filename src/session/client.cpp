@@ -126,9 +126,9 @@ Status Client::stop_and_wait() {
   if (ready == 0) return fail(silent());
   const auto done = answer<protocol::DoneAnswer>();
   if (!done && done.error().code != "session-gone") return fail(done.error());
-  constexpr int kEndsWithin = 5000;  // ms; it only has to exit
+  constexpr int kExitsWithin = 5000;  // ms; it only has to exit
   pollfd ended{process.get(), POLLIN, 0};
-  while (process.valid() && ::poll(&ended, 1, kEndsWithin) < 0 && errno == EINTR) {
+  while (process.valid() && ::poll(&ended, 1, kExitsWithin) < 0 && errno == EINTR) {
   }
   return {};
 }
