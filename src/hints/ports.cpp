@@ -20,13 +20,13 @@ struct Scheme {
   std::array<char, 6> name;
   std::uint16_t port;
 };
-constexpr auto kSchemes = std::to_array<Scheme>({{"http", kHttp},
-                                                 {"ws", kHttp},
-                                                 {"https", 443},
-                                                 {"wss", 443},
-                                                 {"ssh", kSsh},
-                                                 {"ftp", 21},
-                                                 {"git", 9418}});
+constexpr auto kSchemes = std::to_array<Scheme>({{{"http"}, kHttp},
+                                                 {{"ws"}, kHttp},
+                                                 {{"https"}, 443},
+                                                 {{"wss"}, 443},
+                                                 {{"ssh"}, kSsh},
+                                                 {{"ftp"}, 21},
+                                                 {{"git"}, 9418}});
 
 std::string in_lower_case(std::string_view text) {
   std::string result(text);
