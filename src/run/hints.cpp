@@ -410,10 +410,14 @@ void leave_out_told(std::vector<Hint>& hints, const std::string& note) {
   });
 }
 
-/// The script that was typed, as far as it is read; empty if that is none.
-std::string script_of(const plan::Plan& plan, const host::Host& host,
+/// The script that was typed, as far as it is read; empty if that is none. Where programs change
+/// files of the host, they can have put a link to any other in its place: a hint would tell what
+/// stands there.
+std::string script_of(const policy::Policy& policy, const plan::Plan& plan, const host::Host& host,
                       const std::vector<std::string>& operands) {
   constexpr std::size_t kHead = 1 << 16;
+  const bool is_live = policy.filesystem.workspace.mode.value == policy::WorkspaceMode::read_write;
+  if (is_live || !policy.filesystem.write.empty()) return {};
   if (plan.interpreter.path.empty() || operands.empty()) return {};
   const auto path = host.files->canonical(plan::joined(host.working_directory, operands.front()));
   const auto facts = path ? host.files->look(*path) : std::unexpected(path.error());
@@ -423,8 +427,8 @@ std::string script_of(const plan::Plan& plan, const host::Host& host,
 
 /// The name alone was refused; what was typed, the script and the last words often say which port
 /// comes next.
-void put_ports(Outcome& outcome, const plan::Plan& plan, const host::Host& host,
-               const std::vector<std::string>& operands) {
+void put_ports(Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
+               const host::Host& host, const std::vector<std::string>& operands) {
   constexpr std::string_view kName = "name ";
   for (Denial& denial : outcome.denials) {
     if (denial.kind != DenialKind::network || !denial.what.starts_with(kName) ||
@@ -433,7 +437,7 @@ void put_ports(Outcome& outcome, const plan::Plan& plan, const host::Host& host,
     const std::string name = denial.what.substr(kName.size());
     auto port = hints::port_in(plan.command, name);
     if (!port) port = hints::port_in(typed_names(operands), name);
-    if (!port) port = hints::port_in(script_of(plan, host, operands), name);
+    if (!port) port = hints::port_in(script_of(policy, plan, host, operands), name);
     for (const Stream* const stream : {&outcome.err, &outcome.out})
       if (!port) port = hints::port_in(stream->last, name);
     if (port) network::put_port(denial, *port);
@@ -447,7 +451,7 @@ void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan&
   const bool can_look = all.files != nullptr && !all.working_directory.empty();
   if (!can_look || (!failed(outcome.verdict) && outcome.denials.empty())) return;
   const host::Host host = hints::local_view(all);
-  put_ports(outcome, plan, host, style.operands);
+  put_ports(outcome, policy, plan, host, style.operands);
   if (!failed(outcome.verdict)) return;
   const std::vector<std::string> typed = typed_names(style.operands);
   std::vector<Hint> found = hints::after_failure({.outcome = outcome,

@@ -89,7 +89,17 @@ class NetworkNaming(SbxTest):
         self.assertEqual(one["count"], 2)
         self.assertEqual(one["allow_with"], 'network = { mode = "allow-list", allow = ["example.org:443"] }')
         self.assertIn("python", one["process"])
-        self.assertIn("the port that the program uses", one["risk"])
+        self.assertIn("plain http needs :80", one["risk"])
+
+    def test_a_script_that_the_program_has_replaced_tells_no_port(self):
+        secret, script = self.tmp / "secret", self.work / "s.py"
+        secret.write_text("https://alice:31337@example.org\n")
+        text = "import os, socket, sys\nif sys.argv[1:]: os.remove('s.py'); os.symlink(sys.argv[1], 's.py')\ntry: socket.getaddrinfo('alice', None)\nexcept OSError: pass\n"
+        for more, mode, words, port in (("", "read-write", (secret,), 443), ("# alice:8080\n", "overlay", (), 8080)):
+            script.unlink(missing_ok=True)
+            script.write_text(text + more)
+            one = self.named(self.exited(self.sbx("--workspace", f".:{mode}", "s.py", *words)))["name alice"]
+            self.assertEqual(one["allow_with"], f'network = {{ mode = "allow-list", allow = ["alice:{port}"] }}')
 
     def test_datagrams_are_named_as_such(self):
         ended = self.exited(self.python(FLOOD, "1"))
