@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -25,18 +27,47 @@ constexpr bool makes_task(long number) {
   return number == SYS_clone;
 }
 
-/// Whether a thread is known to be out of the call in which it was let go on: it has ended, or
-/// waits in another call. Of one that runs the kernel doesn't say where, proc_pid_syscall(5).
-bool has_come_back(pid_t thread) {
-  const UniqueFd directory(
-      ::open(process_directory(thread).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.valid()) return errno == ENOENT;
-  std::array<char, 256> room;
-  const std::string_view stat = read_small(directory.get(), "stat", room);
+/// The fields of proc_pid_stat(5) from the state on, of this thread alone.
+std::string_view thread_facts(int directory, pid_t thread, std::span<char> room) {
+  const std::string name = "task/" + std::to_string(thread) + "/stat";
+  const std::string_view stat = read_small(directory, name.c_str(), room);
   const std::size_t name_end = stat.rfind(") ");
-  if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) return false;
-  const char state = stat[name_end + 2];
-  if (state == 'Z' || state == 'X') return true;  // nobody may look at what it did last
+  return name_end == std::string_view::npos ? std::string_view() : stat.substr(name_end + 2);
+}
+
+/// Clock ticks that the thread has computed outside of the kernel.
+std::uint64_t computed(std::string_view facts) {
+  constexpr int kBefore = 11;  // fields
+  for (int i = 0; i < kBefore; ++i)
+    facts = facts.substr(std::min(facts.find(' '), facts.size() - 1) + 1);
+  std::uint64_t ticks = 0;
+  std::from_chars(facts.data(), facts.data() + facts.size(), ticks);
+  return ticks;
+}
+
+UniqueFd open_directory_of(pid_t thread) {
+  return UniqueFd(::open(process_directory(thread).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+std::uint64_t computed_by(pid_t thread) {
+  std::array<char, 512> room;
+  const UniqueFd directory = open_directory_of(thread);
+  const auto facts = directory.valid() ? thread_facts(directory.get(), thread, room) : "";
+  return facts.empty() ? 0 : computed(facts);
+}
+
+/// Whether a thread is known to be out of the call in which it was let go on: it has ended, waits
+/// in another call, or has computed since. Of one that runs the kernel doesn't say where it is,
+/// proc_pid_syscall(5).
+bool has_come_back(pid_t thread, std::uint64_t computed_then) {
+  constexpr std::uint64_t kTicks = 2;  // the kernel's estimate can be one too many
+  const UniqueFd directory = open_directory_of(thread);
+  if (!directory.valid()) return errno == ENOENT;
+  std::array<char, 512> room;
+  const std::string_view facts = thread_facts(directory.get(), thread, room);
+  if (facts.empty()) return false;
+  if (facts[0] == 'Z' || facts[0] == 'X') return true;  // nobody may look at what it did last
+  if (computed(facts) >= computed_then + kTicks) return true;
   const std::string_view call = read_small(directory.get(), "syscall", room);
   long number = 0;
   const auto [end, error] = std::from_chars(call.data(), call.data() + call.size(), number);
@@ -50,7 +81,7 @@ std::optional<int> TaskLimit::ask(pid_t thread) {
   makers_.erase(thread);
   if (left_ == 0) count();
   // Its maker mostly comes back at once.
-  constexpr int kLooks = 10;
+  constexpr int kLooks = 30;
   for (int i = 0; i < kLooks && left_ == 0 && there_ < most_; ++i) {
     sys::sleep_1ms();
     count();
@@ -58,14 +89,15 @@ std::optional<int> TaskLimit::ask(pid_t thread) {
   if (left_ == 0) return EAGAIN;
   --left_;
   ++allowed_;
-  makers_.insert(thread);
+  makers_.emplace(thread, computed_by(thread));
   return std::nullopt;
 }
 
 /// Who has come back is asked first: what it made is there when the tasks are listed. Of those that
 /// were allowed all that are new are seen, and at most one for each maker is not.
 void TaskLimit::count() {
-  std::erase_if(makers_, has_come_back);
+  std::erase_if(makers_,
+                [](const auto& maker) { return has_come_back(maker.first, maker.second); });
   Seen seen;
   // Twice, for those that move up in the tree meanwhile.
   look(seen);

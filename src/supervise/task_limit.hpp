@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "supervise/meters/process_list.hpp"
 
@@ -15,8 +14,9 @@ namespace sbx::supervise {
 /// asks before it makes a process or thread (fork, vfork and clone are notified).
 ///
 /// A task that was allowed begins only when its maker runs. Until it is seen, or its maker is known
-/// to have come back, it counts as if it were there: there are never more than `most`. In doubt one
-/// is refused that would have been the last.
+/// to have come back, it counts as if it were there: there are not more than `most`, unless a
+/// program makes reapers of its own, PR_SET_CHILD_SUBREAPER, and ends them while the tasks are
+/// listed. In doubt one is refused that would have been the last.
 class TaskLimit {
  public:
   /// Counts what is below `keeper`. `most` = 0: any number.
@@ -35,8 +35,9 @@ class TaskLimit {
   std::uint64_t left_ = 0;     ///< tasks that may begin before the next count
   std::uint64_t there_ = 0;    ///< tasks at the last count
   std::uint64_t allowed_ = 0;  ///< since the last count, and before it those that it missed
-  std::set<pid_t> makers_;     ///< threads that were allowed one and may not have come back
-  Seen seen_;                  ///< at the last count
+  /// Threads that were allowed one and may not have come back, with what they had computed then.
+  std::map<pid_t, std::uint64_t> makers_;
+  Seen seen_;  ///< at the last count
 };
 
 }  // namespace sbx::supervise

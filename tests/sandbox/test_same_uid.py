@@ -121,6 +121,27 @@ print(oct(facts.st_mode & 0o7777), facts.st_atime, facts.st_mtime, os.lstat("lin
 
 # Processes that run only where no other wants to, and fork at the same moment; then one forks as often as it can. Prints the number of
 # processes after each.
+# Each child has made a process, and computes since, before the parent makes the next.
+COMPUTING = r"""
+import os, sys, time
+begun, write = os.pipe()
+for _ in range(6):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            os._exit(0)
+        os.wait()
+        until = time.process_time() + 0.1
+        while time.process_time() < until:
+            pass
+        os.write(write, b"x")
+        while True:
+            pass
+    os.read(begun, 1)
+for _ in range(4):
+    if os.fork() == 0:
+        time.sleep(3600)
+print("made")
+"""
 IDLE = r"""
 import os, signal, sys
 MANY = int(sys.argv[1])
@@ -231,6 +252,10 @@ class SameUid(FilteredTest):
             record = self.record("--processes", "20", "--", "python3", "-c", forks, container=self.container(*caller))
             self.assertEqual(record["stdout"]["text"], "19 11\n")
             self.assertEqual([each["limit"] for each in record["limits_met"]], ["processes"])
+
+    def test_who_computes_does_not_count_twice(self):
+        record = self.record("--processes", "12", "--lang", "python", "-c", COMPUTING)
+        self.assertEqual((record["outcome"]["exit_code"], record["stdout"]["text"], record["limits_met"]), (0, "made\n", []), record)
 
     def test_processes_that_have_not_begun_count(self):
         record = self.record("--processes", "40", "--lang", "python", "-c", IDLE, "30")
