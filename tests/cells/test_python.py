@@ -501,6 +501,29 @@ class Attacks(PythonTest):
         self.assertEqual(context.cell("1/0").error["name"], "ZeroDivisionError")
         return answer
 
+    TRACE = "import os, sys, threading\ndef trace(frame, event, argument):\n    if frame.f_code.co_filename == '<sbx>' and frame.f_code.co_name == '<module>': return entered()\n"
+
+    def test_a_part_of_the_driver_that_was_left_half_way_is_loaded_again(self):
+        context = self.python(shell="plain")
+        context.cell(self.TRACE + "def line(*_):\n    line.count += 1\n    if line.count > 20: raise ArithmeticError\n    return line\nline.count = 0\ndef entered(): return line")
+        context.cell("sys.settrace(trace)")
+        self.assertEqual(context.cell("%pwd").error["name"], "ArithmeticError")
+        context.cell("sys.settrace(None)")
+        self.assertEqual(context.cell("_d = %pwd\n_d == os.getcwd()").text, "True")
+
+    def test_a_child_that_is_forked_while_a_thread_loads_a_part_goes_on(self):
+        context = self.python(shell="plain")
+        context.cell(self.TRACE + "begun, go = threading.Event(), threading.Event()\ndef entered():\n    begun.set()\n    go.wait()")
+        context.cell("def load():\n    sys.settrace(trace)\n    display({'a': 1})\nthread = threading.Thread(target=load)\nthread.start()\n_b = begun.wait()")
+        answer = context.cell("pid = os.fork()\nif pid == 0:\n    display({'b': 2})\n    os._exit(7)\nended = os.waitpid(pid, 0)[1]\ngo.set()\nthread.join()\nended >> 8")
+        self.assertEqual(answer.text, "7", answer)
+
+    def test_a_file_with_the_name_of_a_module_of_the_drivers(self):
+        context = self.python(shell="plain", cwd=self.directory())
+        context.cell("_n = open('ast.py', 'w').write('class Node: pass')")
+        answer = context.cell("import asyncio\nasync def three(): return 3\nawait asyncio.create_task(three())")
+        self.assertEqual(answer.text, "3", answer)
+
     def test_garbage_on_the_number_of_the_channel(self):
         answer = self.attack("for fd in 3, 4:\n    try: os.write(fd, b'5: no message')\n    except OSError as e: print(e.errno)")
         self.assertEqual(answer.out, b"9\n9\n", answer)

@@ -22,9 +22,9 @@ import builtins
 # Functions below use this copy: a cell that replaces builtins does not change the driver.
 __builtins__ = dict(vars(builtins))
 
-import _ast  # ast wraps it in Python
-import _signal as signal  # as signal wraps this
+import _signal as signal  # the module that signal wraps in Python
 import _thread
+import ast
 import binascii
 import errno
 import fcntl
@@ -57,6 +57,7 @@ for _name in __import__("__future__").all_feature_names:
 parts_put_off = globals().get("parts_put_off", ())  # of BOOT
 
 # Bound now: a cell that replaces them, for a test of its own say, does not change the driver.
+pattern = re.compile
 to_json, from_json = json.dumps, json.loads
 read, write, close, getpid, end_process = os.read, os.write, os.close, os.getpid, os._exit
 ioctl, fstat, sleep = fcntl.ioctl, os.fstat, time.sleep
@@ -233,21 +234,37 @@ class Postponed:
 def put_off(part):
     """Puts stand-ins in the places of a part's functions. The first one that is called compiles the part. Its classes and tables are
     for its own functions alone: they are not there before."""
+    stand_ins = {}
+
+    def compile_part():
+        with loading, Postponed():
+            if stand_ins:
+                try:
+                    exec(compile(part, "<sbx>", "exec"), OWN)
+                except BaseException:
+                    OWN.update(stand_ins)  # the next call tries again
+                    raise
+                stand_ins.clear()
 
     def stand_in(name):
         def call(*arguments, **named):
-            with loading, Postponed():
-                if OWN[name] is call:
-                    exec(compile(part, "<sbx>", "exec"), OWN)
+            compile_part()
             return OWN[name](*arguments, **named)
 
         return call
 
     for name in re.findall(r"^def (\w+)", part, re.MULTILINE):
-        OWN[name] = stand_in(name)
+        stand_ins[name] = OWN[name] = stand_in(name)
+
+
+def unlock():
+    """In a forked child: a thread that held it is not there."""
+    global loading
+    loading = _thread.RLock()
 
 
 loading = _thread.RLock()
+os.register_at_fork(after_in_child=unlock)
 
 
 # The order of output and values: the reader counts the output that it has read when it reads a value. So a value waits
@@ -808,7 +825,7 @@ def report_error(error):
 MAGIC_HINT = re.compile(r"^\s*(%|!|\?)|=\s*[!%]|\?\s*$", re.MULTILINE)
 def tree_of(code, name="<input>", flags=0):
     """As ast.parse() gives it."""
-    return compile(code, name, "exec", _ast.PyCF_ONLY_AST | flags, True)
+    return compile(code, name, "exec", ast.PyCF_ONLY_AST | flags, True)
 
 
 def parses(code):
@@ -930,13 +947,13 @@ def run_code(text, name):
     tree = tree_of(text, name, flags)
     needs_loop = needs_running_loop(text, tree)
     last = None
-    if tree.body and isinstance(tree.body[-1], _ast.Expr):
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = tree.body.pop()
     quiet = last is not None and is_quiet(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), last)
     body = compile(tree, name, "exec", flags, True) if tree.body else None
     if body is not None:
         futures |= body.co_flags & FUTURES
-    value = None if last is None else compile(_ast.Expression(last.value), name, "eval", TOP_LEVEL_AWAIT | futures, True)
+    value = None if last is None else compile(ast.Expression(last.value), name, "eval", TOP_LEVEL_AWAIT | futures, True)
     if name == current.name:
         sources.append((name, text, TOP_LEVEL_AWAIT | futures))
     del tree, last
@@ -1284,7 +1301,7 @@ def may_be_a_magic(code):
         return False
     import keyword
 
-    return not keyword.iskeyword(found.group(1)) and isinstance(tree_of(code).body[0], _ast.Expr)
+    return not keyword.iskeyword(found.group(1)) and isinstance(tree_of(code).body[0], ast.Expr)
 
 
 def needs_ipython(cell):
@@ -1574,8 +1591,6 @@ def without_nan(value):
     return text_of(value)
 
 
-import ast
-
 REBUILD = """import marshal
 for _code in marshal.loads(%r):
     try:
@@ -1710,9 +1725,9 @@ def fill_display(module):
     module.display, module.update_display, module.clear_output = display, update_display, clear_output
 
 
-ASSIGNED = re.compile(r"^(\s*)([\w.,\[\]'\"* ]+?)\s*=\s*([!%])(?!=)(.*)$")
-ASKED = re.compile(r"^(\s*)(\?{1,2}\s*([%\w.]+)|([%\w.]+)\s*\?{1,2})\s*$")
-PIECE = re.compile(r"\"\"\"|'''|[\"'()\[\]{}#]")
+ASSIGNED = pattern(r"^(\s*)([\w.,\[\]'\"* ]+?)\s*=\s*([!%])(?!=)(.*)$")
+ASKED = pattern(r"^(\s*)(\?{1,2}\s*([%\w.]+)|([%\w.]+)\s*\?{1,2})\s*$")
+PIECE = pattern(r"\"\"\"|'''|[\"'()\[\]{}#]")
 
 
 class Scanner:
@@ -2107,9 +2122,6 @@ for _name in ("python", "python3"):
     CELL_MAGICS[_name] = magic_script(sys.executable)
 
 
-import ast
-
-
 def outside_functions(tree):
     """The nodes of a cell but for the bodies of its functions, which run when they are called."""
     pending = [tree]
@@ -2145,8 +2157,8 @@ def uses_running_loop(tree):
 
 MATCHES = 200  # names that one completion offers
 NAME_CHARACTERS = 200
-BLOCK_ENDS = re.compile(r"(return|pass|raise|break|continue)\b")
-WORD_BEFORE = re.compile(r"((?:[^\W\d]\w*\.)*)([^\W\d]\w*)?$")
+BLOCK_ENDS = pattern(r"(return|pass|raise|break|continue)\b")
+WORD_BEFORE = pattern(r"((?:[^\W\d]\w*\.)*)([^\W\d]\w*)?$")
 
 
 def next_indent(lines):
