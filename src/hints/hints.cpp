@@ -199,7 +199,8 @@ class Search {
     return plan::joined(plan::parent_of(facts_.typed.front()), name);
   }
 
-  /// The interpreter that ran, and the word of the command line behind it.
+  /// The interpreter that ran, and the word of the command line behind it; empty: its code was no
+  /// file.
   struct Interpreter {
     std::string path;
     std::string script;
@@ -209,7 +210,7 @@ class Search {
     const std::string& chosen = facts_.plan.interpreter.path;
     const std::string& command = chosen.empty() ? facts_.plan.executable : chosen;
     if (!plan::base_name(command).starts_with("python")) return {};
-    if (!chosen.empty()) return {chosen, typed.empty() ? "script.py" : typed.front()};
+    if (!chosen.empty()) return {chosen, typed.empty() ? "" : typed.front()};
     return {command, typed.size() < 2 || typed[1].starts_with('-') ? "..." : typed[1]};
   }
 
@@ -238,9 +239,9 @@ class Search {
   /// The command that takes another interpreter.
   [[nodiscard]] std::string choosing(const std::string& interpreter,
                                      const std::string& script) const {
-    if (facts_.of_cell)
-      return fmt::format("PATH={}:$PATH in front of the command chooses it",
-                         plan::parent_of(interpreter));
+    if (facts_.of_cell || script.empty())
+      return fmt::format("PATH={}:$PATH in front of {} chooses it", plan::parent_of(interpreter),
+                         facts_.of_cell ? "sbx run, or of sbx session start," : "sbx run");
     return fmt::format("sbx run ... {} {}", interpreter,
                        script == "..." ? script : shell_word(script));
   }

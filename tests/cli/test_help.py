@@ -162,7 +162,7 @@ class Help(SessionTest):
                             ("session create box4", "sbx session start box4"), ("exec box echo hi", "sbx session exec box echo hi"),
                             ("eval box -c 1", "sbx session eval box -c 1"), ("session run box echo hi", "sbx session exec box echo hi"),
                             ("ls", "sbx session list"), ("session ps", "sbx session list"), ("inspect box", "sbx session show box"),
-                            ("stats box", "sbx session stats box"), ("top box", "sbx session stats box"),
+                            ("stats box", "sbx session stats box"), ("top box", "sbx session stats box"), ("session top box", "sbx session stats box"), ("history box", "sbx session calls box"),
                             ("session files box", "sbx session ls box"), ("session timeout box 5m", "sbx session extend box 5m"), ("session upload box f.txt", "sbx session put box f.txt"),
                             ("session python box -c 6*7", "sbx session eval box -c '6*7'"), ("session download box f.txt", "sbx session get box f.txt"),
                             ("notebook x.ipynb", "sbx run -p python --cells x.ipynb"), ("execute x.ipynb", "sbx run -p python --cells x.ipynb"),
