@@ -13,6 +13,7 @@
 #include "hints/last_words.hpp"
 #include "hints/listeners.hpp"
 #include "hints/modules.hpp"
+#include "hints/script.hpp"
 #include "plan/files/inside.hpp"
 #include "plan/files/path_text.hpp"
 #include "plan/program/project_environment.hpp"
@@ -286,19 +287,14 @@ class Search {
 
   /// PEP 723: a script's comments can list what it needs, and other programs install that.
   [[nodiscard]] std::optional<Hint> about_dependencies(const std::string& module) const {
-    constexpr std::size_t kHead = 1 << 16;
-    if (facts_.typed.empty()) return std::nullopt;
-    const std::string& script = facts_.typed.front();
-    const auto seen = places_.look(plan::joined(facts_.host.working_directory, script));
-    if (!seen || seen->type != host::FileType::regular) return std::nullopt;
-    const auto head = facts_.host.files->read_head(seen->path, kHead);
-    if (!head || !("\n" + *head).contains("\n# /// script\n")) return std::nullopt;
+    const std::string head = head_of_script(facts_.policy, facts_.host, facts_.typed);
+    if (!("\n" + head).contains("\n# /// script\n")) return std::nullopt;
     return Hint{
         .kind = HintKind::module,
         .what = module,
         .text = fmt::format("\"{}\" lists its dependencies in a \"# /// script\" block, and sbx "
                             "installs none; install them into an environment outside",
-                            script),
+                            facts_.typed.front()),
         .options = {"--venv", "DIR"}};
   }
 

@@ -15,6 +15,7 @@
 #include "hints/local_files.hpp"
 #include "hints/modules.hpp"
 #include "hints/ports.hpp"
+#include "hints/script.hpp"
 #include "network/denials.hpp"
 #include "plan/files/deny.hpp"
 #include "plan/files/git_worktree.hpp"
@@ -410,21 +411,6 @@ void leave_out_told(std::vector<Hint>& hints, const std::string& note) {
   });
 }
 
-/// The script that was typed, as far as it is read; empty if that is none. Where programs change
-/// files of the host, they can have put a link to any other in its place: a hint would tell what
-/// stands there.
-std::string script_of(const policy::Policy& policy, const plan::Plan& plan, const host::Host& host,
-                      const std::vector<std::string>& operands) {
-  constexpr std::size_t kHead = 1 << 16;
-  const bool is_live = policy.filesystem.workspace.mode.value == policy::WorkspaceMode::read_write;
-  if (is_live || !policy.filesystem.write.empty()) return {};
-  if (plan.interpreter.path.empty() || operands.empty()) return {};
-  const auto path = host.files->canonical(plan::joined(host.working_directory, operands.front()));
-  const auto facts = path ? host.files->look(*path) : std::unexpected(path.error());
-  if (!facts || facts->type != host::FileType::regular) return {};
-  return host.files->read_head(*path, kHead).value_or("");
-}
-
 /// The name alone was refused; what was typed, the script and the last words often say which port
 /// comes next.
 void put_ports(Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
@@ -437,7 +423,8 @@ void put_ports(Outcome& outcome, const policy::Policy& policy, const plan::Plan&
     const std::string name = denial.what.substr(kName.size());
     auto port = hints::port_in(plan.command, name);
     if (!port) port = hints::port_in(typed_names(operands), name);
-    if (!port) port = hints::port_in(script_of(policy, plan, host, operands), name);
+    if (!port && !plan.interpreter.path.empty())
+      port = hints::port_in(hints::head_of_script(policy, host, operands), name);
     for (const Stream* const stream : {&outcome.err, &outcome.out})
       if (!port) port = hints::port_in(stream->last, name);
     if (port) network::put_port(denial, *port);

@@ -124,6 +124,15 @@ class Hints(SbxTest):
         self.write("needs.py", "# /// script\n# dependencies = ['nosuchmodule']\n# ///\nimport nosuchmodule\n")
         self.assertEqual(self.hints(self.sbx("needs.py")), [("module", "nosuchmodule", ["--venv", "DIR"])])
 
+    def test_a_script_that_the_program_has_replaced_tells_nothing_of_what_is_there_now(self):
+        script, told = self.work / "s.py", []
+        for text in ("# /// script\n", "other\n"):
+            (self.tmp / "secret").write_text(text)
+            script.unlink(missing_ok=True)
+            script.write_text("import os, sys\nos.remove('s.py')\nos.symlink(sys.argv[1], 's.py')\nimport nosuchmodule\n")
+            told.append(self.sbx("--workspace", ".:read-write", "s.py", self.tmp / "secret").record.get("hints"))
+        self.assertEqual(told[0], told[1])
+
     def test_a_file_beside_the_script_that_it_imports_is_told_and_its_option_helps(self):
         self.write("sub/other.py", "x = 1\n")
         self.write("sub/pack/__init__.py", "x = 1\n")
