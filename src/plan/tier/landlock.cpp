@@ -551,7 +551,7 @@ void note_landlock(const host::Host& host, Plan& plan) {
   if (callers_own && plan.budgets.processes > 0)
     note(Promise::processes,
          "sbx counts before each new process and thread: one can be refused too early while others "
-         "begin");
+         "begin, and a program with reapers of its own can exceed it");
   note(Promise::own_end,
        callers_own
            ? "if sbx, its keeper and the keeper's second are killed by someone else at the same "
