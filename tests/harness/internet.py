@@ -6,6 +6,7 @@ which it keeps its uid and loses all privileges when it executes something."""
 
 import contextlib
 import ctypes
+import functools
 import http.server
 import os
 import pathlib
@@ -20,7 +21,7 @@ import threading
 import unittest
 
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
-MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+MS_BIND, MS_REC, MS_PRIVATE, MNT_DETACH = 4096, 16384, 1 << 18, 2
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
 CAP_NET_ADMIN, CAP_SYS_ADMIN = 12, 21
 CAPABILITY_VERSION_3 = 0x20080522
@@ -255,7 +256,7 @@ def serve_everything(names):
 
 
 class Internet:
-    """Created once per test process; ends with it. `serve` is called in the internet's namespace."""
+    """Ends with the test process. `serve` is called in the internet's namespace."""
 
     def __init__(self, names=None, serve=serve_everything):
         try:
@@ -304,9 +305,21 @@ class Internet:
             os._exit(1)
 
 
+@functools.cache
+def shared(serve=serve_everything):
+    """The one internet for all tests of this process."""
+    return Internet(serve=serve)
+
+
+_replaced = set()
+
+
 def use_files(directory, resolv_conf=f"nameserver {DNS_SERVER}\n", hosts="127.0.0.1 localhost\n"):
     """Replaces the host's /etc/resolv.conf and /etc/hosts for this process and its children."""
     for name, text in (("resolv.conf", resolv_conf), ("hosts", hosts)):
+        if name in _replaced:  # the file of the test before is gone, and nothing can be mounted on that
+            _check(_libc.umount2(f"/etc/{name}".encode(), MNT_DETACH))
+        _replaced.add(name)
         path = pathlib.Path(directory) / f"etc-{name}"
         path.write_text(text)
         path.chmod(0o644)

@@ -4,10 +4,11 @@ import json
 import pathlib
 import socket
 import subprocess
+import tempfile
 
 import internet
 import sbxtest
-from internet import ECHO, HTTP, METADATA, OTHER_PUBLIC, PRIVATE, PUBLIC, PUBLIC6, UDP_ECHO, Internet
+from internet import ECHO, HTTP, METADATA, OTHER_PUBLIC, PRIVATE, PUBLIC, PUBLIC6, UDP_ECHO
 from sbxtest import SbxTest
 from sessiontest import held_up
 
@@ -148,11 +149,14 @@ RESET = (7, 55, 56)  # curl: the connection ended before it was established, whi
 
 
 class AllowList(SbxTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        internet.make_certificate(cls.enterClassContext(tempfile.TemporaryDirectory()))
+
     def setUp(self):
         super().setUp()
-        if "tls" in self._testMethodName:
-            internet.make_certificate(self.tmp)
-        sbxtest.known_children().add(Internet().pid)
+        sbxtest.known_children().add(internet.shared().pid)
         internet.use_files(self.tmp)
 
     def allowed(self, *rules):

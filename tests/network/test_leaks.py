@@ -1,5 +1,6 @@
 """Ways around an allow-list that must not work, each with a twin that works where it is allowed."""
 
+import functools
 import os
 import socket
 import threading
@@ -88,12 +89,19 @@ class AllowListed(SbxTest):
 
     def setUp(self):
         super().setUp()
-        self.asked_read, asked = os.pipe()
-        self.addCleanup(os.close, self.asked_read)
-        os.set_blocking(self.asked_read, False)
-        sbxtest.known_children().add(Internet(names=Listened(self.names, asked)).pid)
-        os.close(asked)
+        self.asked_read = self.listening_internet()
+        self.asked_upstream()  # by the test before
         internet.use_files(self.tmp)
+
+    @classmethod
+    @functools.cache
+    def listening_internet(cls):
+        """One for all tests of the class; returns the pipe that has the names its servers are asked for."""
+        asked_read, asked = os.pipe()
+        os.set_blocking(asked_read, False)
+        sbxtest.known_children().add(Internet(names=Listened(cls.names, asked)).pid)
+        os.close(asked)
+        return asked_read
 
     def asked_upstream(self):
         """The names that any server of the internet was asked for."""

@@ -8,7 +8,7 @@ import time
 import internet
 import sbxtest
 from harness import wait_until
-from internet import ECHO, HTTP, LINGER, OTHER_PUBLIC, PUBLIC, UDP_ECHO, Internet
+from internet import ECHO, HTTP, LINGER, OTHER_PUBLIC, PUBLIC, UDP_ECHO
 from sbxtest import SbxTest
 
 NAME = "web.example.org"
@@ -185,7 +185,7 @@ def waiting_bytes(port):
 class Load(SbxTest):
     def setUp(self):
         super().setUp()
-        sbxtest.known_children().add(Internet().pid)
+        sbxtest.known_children().add(internet.shared().pid)
         internet.use_files(self.tmp)
 
     def run_python(self, code, *arguments, rules=(), options=(), **rest):

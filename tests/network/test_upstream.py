@@ -8,7 +8,7 @@ import time
 import internet
 import sbxtest
 from harness import wait_until
-from internet import ECHO, HTTP, PUBLIC, UDP_ECHO, Internet
+from internet import ECHO, HTTP, PUBLIC, UDP_ECHO
 from sbxtest import SbxTest
 
 NAME = "web.example.org"
@@ -110,7 +110,7 @@ def serve(names):
 class Upstream(SbxTest):
     def setUp(self):
         super().setUp()
-        sbxtest.known_children().add(Internet(serve=serve).pid)
+        sbxtest.known_children().add(internet.shared(serve).pid)
         internet.use_files(self.tmp)
 
     def allowed(self, *rules):
