@@ -30,13 +30,21 @@ bool has_keepers_ids(const Program& program) {
          real == program.keeper && effective == program.uid && saved == program.keeper;
 }
 
-/// The outermost wall: it keeps in signals, and nothing else.
+/// The outermost wall: it keeps in signals, and nothing else. Each domain refuses to move a file
+/// from one directory to another (EXDEV) unless it handles that right and grants it.
 void enter_signal_domain(const Program& program) {
-  const landlock::Ruleset attributes{
-      .handled_access_fs = 0, .handled_access_net = 0, .scoped = landlock::kSignalScope};
+  const landlock::Ruleset attributes{.handled_access_fs = landlock::refer,
+                                     .handled_access_net = 0,
+                                     .scoped = landlock::kSignalScope};
   const int ruleset =
       static_cast<int>(must(program, Stage::landlock, 0,
                             call(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0U)));
+  const int root = static_cast<int>(
+      must(program, Stage::landlock, 0, call(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC)));
+  const landlock::PathBeneath everywhere{landlock::refer, root};
+  must(program, Stage::landlock, 0,
+       call(SYS_landlock_add_rule, ruleset, landlock::kPathBeneath, &everywhere, 0U));
+  ::close(root);
   must(program, Stage::landlock, 0, call(SYS_landlock_restrict_self, ruleset, 0U));
   ::close(ruleset);
 }

@@ -17,6 +17,7 @@ WORK = {
     "a commit in a new repository": "git init -q r && cd r && git config user.email u@example.org && git config user.name u && date > f && git add f && git commit -qm first && git log --oneline | grep -q first",
     "an archive keeps modes and times": "mkdir from && echo text > from/f && chmod 750 from && touch -d @86400 from/f && tar cf from.tar from && mkdir to && tar xpf from.tar -C to && test \"$(stat -c %a to/from) $(stat -c %Y to/from/f)\" = '750 86400'",
     "a copy of a tree": "mkdir tree && date > tree/f && cp -a tree copied && cmp tree/f copied/f",
+    "a file moved to another directory": "python3 -c 'import os; os.mkdir(\"moved\"); open(\"f\", \"w\"); os.rename(\"f\", \"moved/f\"); os.link(\"moved/f\", \"f\")'",
     "a compiled program": "printf 'int main(void) { return 7; }' > seven.c && gcc -o seven seven.c && { ./seven; test $? = 7; }",
     "make with four jobs": "printf 'all: a b c d\\na b c d:\\n\\ttouch $@\\n' > Makefile && make -s -j4 && test -e d",
     "python": "python3 -c 'print(6 * 7)' | grep -qx 42",
