@@ -1,4 +1,4 @@
-"""Containers of runc, with the filters, capabilities and hidden paths of container managers, over the machine's own /usr. The
+"""Containers of runc (in a guest: crun), with the filters, capabilities and hidden paths of container managers, over the machine's own /usr. The
 filter of Docker is not part of the project: SBX_DOCKER_FILTER gives its path; the default is ../shared/data. That of podman is in
 Debian's golang-github-containers-common; SBX_PODMAN_FILTER gives another path."""
 
@@ -28,7 +28,12 @@ def why_not():
     """Why no container can be made here; None if one can."""
     if os.geteuid() != 0:
         return "needs root"
-    return None if shutil.which("runc") else "runc is not installed"
+    return None if _runtime() else "neither runc nor crun is installed"
+
+
+def _runtime():
+    """In a guest tests run in a control group that they may not divide."""
+    return ["runc"] if shutil.which("runc") else ["crun", "--cgroup-manager=disabled"] if shutil.which("crun") else None
 
 
 def _resolved(profile, capabilities):
@@ -92,11 +97,11 @@ class Container:
         """The finished process. PID 1 of a container ignores SIGTERM: what hangs is killed with all of its container."""
         self.settings["process"]["args"] = list(words)
         (self.directory / "config.json").write_text(json.dumps(self.settings))
-        runc, name = ["runc", "--root", str(self.directory / "state")], f"sbx-test-{os.getpid()}"
+        runtime, name = [*_runtime(), "--root", str(self.directory / "state")], f"sbx-test-{os.getpid()}"
         try:
-            return subprocess.run([*runc, "run", name], cwd=self.directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
+            return subprocess.run([*runtime, "run", name], cwd=self.directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
         finally:
-            subprocess.run([*runc, "delete", "--force", name], capture_output=True)
+            subprocess.run([*runtime, "delete", "--force", name], capture_output=True)
 
 
 class FilteredTest(SbxTest):

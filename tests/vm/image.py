@@ -144,4 +144,5 @@ def boot(job, files, source, system, disk_is_root=False):
         archive.copy(problems, "t/HumanEval.jsonl.gz", mode=0o644)
     for name in ("tests", "policies", "examples"):
         archive.tree(source / name, f"src/{name}", without={"__pycache__"})
+    archive.copy(source / "man/sbx-security.7", "src/man/sbx-security.7")  # its tables are those of tests
     return archive

@@ -524,8 +524,10 @@ void note_landlock(const host::Host& host, Plan& plan) {
   note(Promise::isolation,
        callers_own
            ? "Landlock and the caller's own uid, in the machine's own namespaces; modes and "
-             "times of files are changed by sbx, in the program's own directories"
-           : "Landlock and a uid of its own, in the machine's own namespaces");
+             "times of files are changed by sbx, in the program's own directories, where no file "
+             "gets a set-ID bit; extended attributes can't be used"
+           : "Landlock and a uid of its own, in the machine's own namespaces; extended attributes "
+             "can't be used");
   note(Promise::names,
        "whether a path exists, its size, times, owner and link target, and which processes exist, "
        "can be seen where permissions allow; contents, lists, arguments and environments can't, "

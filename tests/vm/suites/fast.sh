@@ -1,6 +1,6 @@
 # What only another kernel shows, with cgroup v2 delegated: overlays, id maps, Landlock, the budgets of control groups; as root, and as
 # uid 1000 in its own group. Each kernel runs the matrix of budgets as one of them; matrix.sh runs all of it, sandbox.sh and
-# escape.sh the rest.
+# escape.sh the rest. Root makes containers for the tables of sbx-security(7), for both callers.
 . /src/tests/vm/guest.sh
 delegate_to_tester
 
@@ -16,7 +16,8 @@ another_kernel() {
     test_write_grant_is_writable \
     escape/test_proc.py test_kernel_settings_cannot_be_written test_nested_user_namespaces_are_off_by_setting_too \
     escape/test_endings.py test_limit_counts_per_sandbox test_fork_bomb_is_stopped_by_the_limit \
-    $(case $(uname -r) in 6.1.*) echo vm/inside/test_upper_directory.py ;; esac)
+    $(case $(uname -r) in 6.1.*) echo vm/inside/test_upper_directory.py ;; esac) \
+    $(case $1 in root) echo sandbox/test_kept.py test_what_there_is test_what_leads_out test_what_a_program_has ;; esac)
 }
 
 beyond="test_memory_beyond_the_budget test_processes_beyond_the_budget test_cpu_beyond_the_budget test_sizes_beyond_the_budget
