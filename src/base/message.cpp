@@ -1,5 +1,7 @@
 #include "base/message.hpp"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -59,6 +61,11 @@ bool send_message(int socket, std::span<const std::byte> body, std::span<const i
   do sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
   while (sent < 0 && errno == EINTR);
   return sent == static_cast<ssize_t>(body.size());
+}
+
+std::size_t unread_bytes(int socket) {
+  int unread = 0;
+  return ::ioctl(socket, SIOCOUTQ, &unread) == 0 ? static_cast<std::size_t>(unread) : 0;
 }
 
 Error descriptors_in_flight() {

@@ -25,6 +25,10 @@ inline constexpr std::size_t kMostDescriptors = 32;
 [[nodiscard]] bool send_message(int socket, std::span<const std::byte> body,
                                 std::span<const int> descriptors);
 
+/// What the other end has not received yet, as the kernel counts it: with its own part of each
+/// message.
+[[nodiscard]] std::size_t unread_bytes(int socket);
+
 /// Of send_message(), by errno: `gone` where the peer is gone, else the cause.
 [[nodiscard]] Error send_failure(Error gone);
 /// Of ETOOMANYREFS, unix(7).

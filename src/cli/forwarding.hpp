@@ -2,12 +2,14 @@
 
 #include <signal.h>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "base/event_loop.hpp"
+#include "base/progress.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "client/task.hpp"
@@ -48,10 +50,9 @@ class Forwarding {
 
 /// Waits for the end of what a request begins; signals to this process go to it.
 template <protocol::IsRequest Asked>
-[[nodiscard]] Result<typename Asked::Answer> run_forwarding(session::Client connection,
-                                                            const Asked& request,
-                                                            std::span<const int> fds,
-                                                            int parent = -1) {
+[[nodiscard]] Result<typename Asked::Answer> run_forwarding(
+    session::Client connection, const Asked& request, std::span<const int> fds, int parent = -1,
+    std::function<void(const typename client::Task<Asked>::Event& event)> event = {}) {
   EventLoop loop = SBX_TRY(EventLoop::make());
   std::optional<Result<typename Asked::Answer>> result;
   client::Task<Asked> task(std::move(connection), request);
@@ -59,10 +60,35 @@ template <protocol::IsRequest Asked>
   Forwarding forwarding(loop, parent, [&](int signal) { task.signal(signal); });
   SBX_TRY(task.attach(loop,
                       {.begun = [&](const auto& /*begun*/) { forwarding.begin(); },
+                       .event = std::move(event),
                        .ended = [&](auto answer) { result.emplace(std::move(answer)); }},
                       fds));
   SBX_TRY(forwarding.attach());
   return client::run_until(loop, result);
+}
+
+/// Shows what a process tells that reads changes: words, and on a terminal how far it is.
+class ReaderShown {
+ public:
+  explicit ReaderShown(bool quiet);
+  void show(const protocol::ReaderEvent& event);
+
+ private:
+  Progress progress_;
+  std::uint64_t copied_ = 0;
+};
+
+/// The same of a request that reads changes.
+template <protocol::IsRequest Asked>
+[[nodiscard]] Result<typename Asked::Answer> read_changes(session::Client connection,
+                                                          const Asked& request, bool quiet) {
+  if constexpr (protocol::Tells<Asked>) {
+    ReaderShown shown(quiet);
+    return run_forwarding(std::move(connection), request, {}, -1,
+                          [&](const auto& event) { shown.show(event); });
+  } else {
+    return run_forwarding(std::move(connection), request, {});
+  }
 }
 
 }  // namespace sbx::cli

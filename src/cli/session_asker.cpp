@@ -36,8 +36,7 @@ Result<std::uint64_t> SessionAsker::call_number() const {
 }
 
 Result<protocol::BroughtOutAnswer> SessionAsker::keep_as(const std::string& set) const {
-  return ask_reader(protocol::KeepRequest{
-      .set = set, .silent = typed.output.json || typed.output.quiet, .color = typed.output.color});
+  return ask_reader(protocol::KeepRequest{.set = set, .silent = is_silent()});
 }
 
 int SessionAsker::answered(const Json& body, int status) const {

@@ -23,6 +23,8 @@ struct SessionAsker {
   const host::Host& host;
   std::vector<std::string> operands;  ///< the first one names a session
 
+  /// A person reads nothing but errors.
+  [[nodiscard]] bool is_silent() const { return typed.output.json || typed.output.quiet; }
   /// Errors: usage.
   [[nodiscard]] Status most(std::size_t count) const;
   /// The second operand. Errors: usage.
@@ -41,9 +43,7 @@ struct SessionAsker {
   template <protocol::IsRequest Asked>
   [[nodiscard]] Result<typename Asked::Answer> ask_reader(const Asked& request,
                                                           const std::string& session) const {
-    session::Client client = SBX_TRY(session::Client::connect(host, session));
-    const int fds[] = {0, 1, 2};
-    return run_forwarding(std::move(client), request, fds);
+    return read_changes(SBX_TRY(session::Client::connect(host, session)), request, is_silent());
   }
 
   /// Keeps the session's changes as this set. Errors: those of the session.

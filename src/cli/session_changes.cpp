@@ -81,8 +81,8 @@ Result<int> show_changes(const SessionAsker& asker, bool texts) {
                     : texts                   ? View::diff
                     : asker.typed.output.json ? View::json
                                               : View::list;
-  protocol::ChangesAnswer seen = SBX_TRY(
-      asker.ask_reader(protocol::ChangesRequest{.view = view, .color = asker.typed.output.color}));
+  protocol::ChangesAnswer seen = SBX_TRY(asker.ask_reader(protocol::ChangesRequest{
+      .view = view, .colors = paint_for(asker.typed.output.color, STDOUT_FILENO).on}));
   const std::string text = seen.text.value_or("");
   Json json = session::headed(seen);
   if (seen.text) put_name(json, "text", text);
@@ -103,7 +103,7 @@ Result<int> show_changes(const SessionAsker& asker, bool texts) {
 /// is left to answer once it has ended.
 Result<int> apply_session(const SessionAsker& asker) {
   const bool asks = !asker.typed.bring_out.yes;
-  const bool is_silent = asker.typed.output.json || asker.typed.output.quiet;
+  const bool is_silent = asker.is_silent();
   auto life = SBX_TRY(SessionLife::watch(asker.host, asker.operands.front()));
   SBX_TRY(changes::check_asking(asks, console().person()));
   Progress progress(STDERR_FILENO, is_silent);

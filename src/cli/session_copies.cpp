@@ -86,7 +86,14 @@ Status OwnCall::begin() {
 Result<int> OwnCall::end() {
   to_.reset();
   from_.reset();
-  return SBX_TRY(client::run_until(loop_, ended_)).status;
+  const protocol::CallEnded ended = SBX_TRY(client::run_until(loop_, ended_));
+  console().tell(ended.said.value_or(""));
+  return ended.status;
+}
+
+Error OwnCall::explained(Error error) {
+  if (error.code == "broken-transfer") (void)end();
+  return error;
 }
 
 transfer::Passed shown_by(Progress& progress) {

@@ -42,6 +42,8 @@ class OwnCall {
   void close_to() { to_.reset(); }
   /// The exit status. Errors: those of the call.
   [[nodiscard]] Result<int> end();
+  /// The same error; where the other end broke off, its call has said why.
+  [[nodiscard]] Error explained(Error error);
 
  private:
   OwnCall(session::Client connection, const protocol::FilesRequest& request, EventLoop loop)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/sys.hpp"
+#include "base/tell.hpp"
 #include "base/text.hpp"
 #include "cli/console.hpp"
 #include "cli/forwarding.hpp"
@@ -46,6 +47,7 @@ class Exec {
     const UniqueFd parent = typed_.die_with_parent ? open_parent() : UniqueFd();
     const auto answer = run_forwarding(std::move(*client), *request, fds, parent.get());
     if (!answer) return could_not(answer.error());
+    console().tell(answer->said.value_or(""));
     return deliver(answer->record.value_or(""), answer->status);
   }
 
@@ -106,8 +108,14 @@ class Exec {
         .open_stdin = typed_.open_stdin,
         .silent = typed_.output.quiet || (typed_.output.json && !typed_.output.verbose),
         .verbose = typed_.output.verbose,
-        .color = typed_.output.color,
+        .colors = wants_colors(),
         .record = targets_.any()};
+  }
+
+  /// A log is not a terminal.
+  [[nodiscard]] bool wants_colors() const {
+    if (typed_.detach) return typed_.output.color == Color::always;
+    return paint_for(typed_.output.color, STDERR_FILENO).on;
   }
 
   int detach(session::Client& client, const protocol::CallRequest& request,

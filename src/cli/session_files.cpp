@@ -162,8 +162,9 @@ Result<int> list_files(const Invocation& typed, const host::Host& host) {
   SBX_TRY(check_paths(typed));
   if (typed.operands.size() > 2) return wrong_operands(typed, "lists one directory");
   const std::string path = typed.operands.size() > 1 ? typed.operands[1] : ".";
-  const auto [listing, status] =
+  const auto [listing, status, said] =
       SBX_TRY(list_directory(host, typed.operands.front(), path, typed.file.depth));
+  console().tell(said);
   const Extent done{
       .all = status == kDone, .any = !listing.entries.empty(), .failed = status != kDone};
   if (typed.output.json) {

@@ -93,12 +93,13 @@ Result<int> get_one(const Invocation& typed, const host::Host& host) {
                                .max_bytes = facts.outputs.max_bytes,
                                .passed = shown_by(progress)};
   if (to_output) {
-    SBX_TRY(transfer::receive_stream(call->from(), STDOUT_FILENO, what));
+    const auto got = transfer::receive_stream(call->from(), STDOUT_FILENO, what);
+    if (!got) return fail(call->explained(got.error()));
     return SBX_TRY(call->end());
   }
   const auto got = transfer::receive_file(call->from(), target.get(), name, what);
   progress.clear();
-  if (!got) return fail(got.error());
+  if (!got) return fail(call->explained(got.error()));
   (void)SBX_TRY(call->end());
   const int told = tell_done(typed, {{"files", files_json({*got})}}, {}, 0, {});
   if (told == kDone && !typed.output.quiet && !typed.output.json) tell_brought({*got});
@@ -141,7 +142,7 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
                                       .policy_files = policy_files_of(host, facts),
                                       .passed = shown_by(progress)});
   progress.clear();
-  if (!got) return fail(std::move(got).error());
+  if (!got) return fail(call->explained(std::move(got).error()));
   const int status = SBX_TRY(call->end());
   const int told = tell_done(typed, {{"files", files_json(got->brought)}}, got->left,
                              got->more_left, help_of_get(typed.operands.front(), got->left));

@@ -54,9 +54,7 @@ std::vector<session::Client> clients_of_living(SessionAsker& asker) {
 
 /// What ends with a session. Nothing here keeps it from ending.
 Json changes_of(const SessionAsker& asker, const std::string& session) {
-  auto seen = asker.ask_reader(
-      protocol::ChangesRequest{.view = protocol::View::json, .color = asker.typed.output.color},
-      session);
+  auto seen = asker.ask_reader(protocol::ChangesRequest{.view = protocol::View::json}, session);
   if (!seen && seen.error().code != "no-changes-kept" && !is_gone(seen.error()))
     console().tell(fmt::format("sbx: {}: the changes that end with it can't be listed: {}\n",
                                printable(session), printable(seen.error().message)));

@@ -41,7 +41,8 @@ void Listing::end(Result<protocol::CallEnded> call) {
   if (!file) return hooks_.ended(fail(file.error()));
   auto listing = transfer::read_listing(file->get(), depth_);
   if (!listing) return hooks_.ended(fail(std::move(listing).error()));
-  hooks_.ended(DirectoryListing{.listing = std::move(*listing), .status = call->status});
+  hooks_.ended(DirectoryListing{
+      .listing = std::move(*listing), .status = call->status, .said = call->said.value_or("")});
 }
 
 Listing::Ended Listing::run() {

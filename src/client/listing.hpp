@@ -14,7 +14,8 @@ namespace sbx::client {
 
 struct DirectoryListing {
   transfer::Listing listing;
-  int status = 0;  ///< of the call that listed it
+  int status = 0;    ///< of the call that listed it
+  std::string said;  ///< lines for a person about how that ended
 };
 
 /// Lists a directory of a session.

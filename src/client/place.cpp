@@ -141,9 +141,8 @@ void Place::end() {
 void Place::keep() {
   auto client = connect();
   if (!client || keep_as_.empty()) return;
-  Task<protocol::KeepRequest> task(std::move(*client),
-                                   {.set = {keep_as_}, .silent = true, .color = Color::never});
-  const auto kept = task.run(std::array{STDIN_FILENO, STDERR_FILENO, STDERR_FILENO});
+  Task<protocol::KeepRequest> task(std::move(*client), {.set = {keep_as_}, .silent = true});
+  const auto kept = task.run();
   if (!kept) return tell_(record::error_text(kept.error(), {}));
   if (!kept->kept) return;
   const auto& [name, count, bytes, lost] = *kept->kept;

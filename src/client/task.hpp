@@ -39,6 +39,16 @@ struct BeginOf<Asked> {
   using Type = typename Asked::Begun;
 };
 
+/// What it hears until the answer comes, where it hears anything.
+template <class Asked>
+struct EventOf {
+  struct Type {};
+};
+template <protocol::Tells Asked>
+struct EventOf<Asked> {
+  using Type = typename Asked::Event;
+};
+
 /// A request and its answer. A call, work with files and the reading of changes say between them
 /// that they have begun; from then on they take signals.
 template <protocol::IsRequest Asked>
@@ -48,8 +58,10 @@ class Task {
   static constexpr bool kBegins = protocol::Begins<Asked>;
   using Begun = typename BeginOf<Asked>::Type;
   static constexpr bool kReads = std::same_as<Begun, protocol::ReaderBegun>;
+  using Event = typename EventOf<Asked>::Type;
   struct Hooks {
     std::function<void(const Begun& begun)> begun{};
+    std::function<void(const Event& event)> event{};
     std::function<void(Result<Answer> answer)> ended;  ///< the last one
   };
 
@@ -98,6 +110,8 @@ class Task {
     auto packet = connection_.next();
     if (!packet) return end(fail(std::move(packet).error()));
     if (kBegins && !begun_) return begin(std::move(*packet));
+    if constexpr (protocol::Tells<Asked>)
+      if (packet->contains(Event::kMark)) return tell(std::move(*packet));
     end(protocol::answer_from<Answer>(std::move(*packet)));
   }
 
@@ -107,6 +121,12 @@ class Task {
     begun_ = std::move(*begun);
     for (const int number : std::exchange(pending_, {})) signal(number);
     if (hooks_.begun) hooks_.begun(*begun_);
+  }
+
+  void tell(Json packet) {
+    auto event = protocol::answer_from<Event>(std::move(packet));
+    if (!event) return end(fail(std::move(event).error()));
+    if (hooks_.event) hooks_.event(*event);
   }
 
   void end(Result<Answer> answer) {

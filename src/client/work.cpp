@@ -92,6 +92,7 @@ void CommandWork::end(Result<protocol::CallEnded> call) {
   from_out_.finish();
   from_err_.finish();
   if (!call) return ended_(fail(std::move(call).error()));
+  if (call->said) err.add(*call->said);
   Json record = read_json(call->record.value_or(""));
   if (!record.is_object()) return ended_(fail(garbled_record()));
   ended_(with_output(std::move(record)));

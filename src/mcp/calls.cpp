@@ -264,20 +264,16 @@ void Calls::show_changes(const std::string& key, Pending& pending) {
   if (!client) return refuse(key, agent::sentence_of(client.error()));
   const bool diff = member_or(pending.arguments, "diff", false);
   const std::string path = member_or(pending.arguments, "path", "");
-  protocol::ChangesRequest request{.view = diff ? protocol::View::diff : protocol::View::list,
-                                   .color = Color::never};
+  protocol::ChangesRequest request{.view = diff ? protocol::View::diff : protocol::View::list};
   if (path != facts_.directory)
     request.below.emplace(agent::name_of_change(path, facts_.directory));
   pending.changes = std::make_shared<client::Changes>(std::move(*client), std::move(request));
   const Status begun = pending.changes->attach(
-      loop_,
-      {.ended =
-           [this, key, path](const Result<protocol::ChangesAnswer>& seen) {
-             if (!seen) return refuse(key, agent::sentence_of(seen.error()));
-             answer(key, agent::result_of_changes(seen->changes.size(), path,
-                                                  seen->text.value_or(""), facts_.max_text));
-           }},
-      std::array{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
+      loop_, {.ended = [this, key, path](const Result<protocol::ChangesAnswer>& seen) {
+        if (!seen) return refuse(key, agent::sentence_of(seen.error()));
+        answer(key, agent::result_of_changes(seen->changes.size(), path, seen->text.value_or(""),
+                                             facts_.max_text));
+      }});
   if (!begun) refuse(key, agent::sentence_of(begun.error()));
 }
 

@@ -184,8 +184,9 @@ SBX_FIELDS(CallBegun, call)
 struct CallEnded {
   int status = 0;             ///< as of `sbx run`
   IfAny<std::string> record;  ///< sbx.run/1, where it was asked for
+  IfAny<std::string> said;    ///< lines for a person, about how it ended
 };
-SBX_FIELDS(CallEnded, status, record)
+SBX_FIELDS(CallEnded, status, record, said)
 
 struct LogAnswer {
   std::uint64_t out = 0;  ///< bytes that were written so far
@@ -282,6 +283,7 @@ SBX_FIELDS(CellError, name, value, traceback, line, kind)
 
 /// One of these, after so many bytes of the cell's streams.
 struct CellEvent {
+  static constexpr const char* kMark = "after_out";
   std::uint64_t after_out = 0;
   std::uint64_t after_err = 0;
   IfAny<CellResult> result;
@@ -333,6 +335,14 @@ struct ReaderBegun {
   bool reads = true;
 };
 SBX_FIELDS(ReaderBegun, reads)
+
+/// What it says while it works. A client that does not read in time misses some.
+struct ReaderEvent {
+  static constexpr const char* kMark = "copied";
+  std::uint64_t copied = 0;  ///< bytes of the work that goes on; 0: another piece of it begins
+  IfAny<std::string> said;   ///< lines for a person
+};
+SBX_FIELDS(ReaderEvent, copied, said)
 
 /// Something that is not part of what was asked for, and why.
 struct LeftFacts {

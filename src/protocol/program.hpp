@@ -1,7 +1,6 @@
 #pragma once
 
 #include "base/fields.hpp"
-#include "base/tell.hpp"
 #include "plan/request.hpp"
 #include "policy/context.hpp"
 
@@ -31,19 +30,3 @@ SBX_FIELDS(RunRequest, operands, hold, after_dashes, language, code, code_from_s
            stdin_mode, stdin_file, environment, inputs, directory, require, explain, umask)
 
 }  // namespace sbx::plan
-
-namespace sbx {
-
-[[nodiscard]] constexpr const char* name_of(Color color) {
-  switch (color) {
-    case Color::automatic:
-      return "automatic";
-    case Color::always:
-      return "always";
-    case Color::never:
-      return "never";
-  }
-  return "";
-}
-
-}  // namespace sbx

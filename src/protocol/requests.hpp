@@ -161,13 +161,13 @@ struct CallRequest {
   bool background = false;                  ///< the session keeps what it writes
   bool reads_stdin = false;  ///< in the background too, where standard input is else empty
   bool open_stdin = false;   ///< in the background: senders write what it reads
-  bool silent = false;       ///< nothing is said on standard error
+  bool silent = false;       ///< CallEnded says only what kept the program from running
   bool verbose = false;
-  Color color = Color::automatic;  ///< of what is said
-  bool record = false;             ///< CallEnded has it
+  bool colors = false;  ///< of what it says
+  bool record = false;  ///< it has that too
 };
 SBX_FIELDS(CallRequest, id, program, overrides, capture, background, reads_stdin, open_stdin,
-           silent, verbose, color, record)
+           silent, verbose, colors, record)
 
 struct FilesRequest {
   using Answer = CallEnded;
@@ -262,50 +262,50 @@ struct ChangesRequest {
   using Begun = ReaderBegun;
   static constexpr const char* kOp = "changes";
   static constexpr const char* kMeaning = "asks what changed in the workspace";
-  static constexpr const char* kDescriptors = "standard input, output and error";
+  static constexpr bool kWorks = true;
   View view = View::list;
-  Color color = Color::automatic;
+  bool colors = false;       ///< of the text
   IfAny<std::string> below;  ///< a path of the workspace: only it, and what is below it
 };
-SBX_FIELDS(ChangesRequest, view, color, below)
+SBX_FIELDS(ChangesRequest, view, colors, below)
 
 struct SnapshotRequest {
   using Answer = SnapshotAnswer;
   using Begun = ReaderBegun;
+  using Event = ReaderEvent;
   static constexpr const char* kOp = "snapshot";
   static constexpr const char* kMeaning =
       "keeps the changes as a set that the client reads, applies and drops";
-  static constexpr const char* kDescriptors = "standard input, output and error";
   static constexpr bool kWorks = true;
-  bool silent = true;  ///< the terminal of the client sees no progress
+  bool silent = true;  ///< the client hears of no progress
 };
 SBX_FIELDS(SnapshotRequest, silent)
 
 struct KeepRequest {
   using Answer = BroughtOutAnswer;
   using Begun = ReaderBegun;
+  using Event = ReaderEvent;
   static constexpr const char* kOp = "keep";
   static constexpr const char* kMeaning = "keeps the changes as a set of this name";
-  static constexpr const char* kDescriptors = "standard input, output and error";
+  static constexpr bool kWorks = true;
   Name set;
-  bool silent = false;
-  Color color = Color::automatic;
+  bool silent = false;  ///< the client hears only of what makes it wait
 };
-SBX_FIELDS(KeepRequest, set, silent, color)
+SBX_FIELDS(KeepRequest, set, silent)
 
 struct BringOutRequest {
   using Answer = BroughtOutAnswer;
   using Begun = ReaderBegun;
+  using Event = ReaderEvent;
   static constexpr const char* kOp = "bring-out";
   static constexpr const char* kMeaning =
       "copies files to a directory of the host, as at the end of a run";
-  static constexpr const char* kDescriptors = "standard input, output and error";
+  static constexpr bool kWorks = true;
   Name directory;
   std::vector<std::string> collect;  ///< patterns; none: the policy's
-  bool silent = false;
-  Color color = Color::automatic;
+  bool silent = false;               ///< as of keep
 };
-SBX_FIELDS(BringOutRequest, directory, collect, silent, color)
+SBX_FIELDS(BringOutRequest, directory, collect, silent)
 
 using Request =
     std::variant<InfoRequest, PolicyRequest, StatsRequest, StopRequest, ExtendRequest, CallsRequest,
@@ -317,6 +317,10 @@ using Request =
 /// Its client hears first that the work has begun.
 template <class Asked>
 concept Begins = requires { typename Asked::Begun; };
+
+/// Its client hears of events meanwhile, each of which has the member kMark.
+template <class Asked>
+concept Tells = requires { Asked::Event::kMark; };
 
 /// It waits while changes are read.
 template <class Asked>

@@ -11,12 +11,10 @@
 #include <variant>
 #include <vector>
 
-#include "base/person.hpp"
-#include "base/progress.hpp"
+#include "base/copied.hpp"
 #include "base/random.hpp"
 #include "base/signals.hpp"
 #include "base/sys.hpp"
-#include "base/tell.hpp"
 #include "base/text.hpp"
 #include "changes/applied_notes.hpp"
 #include "changes/bring_out.hpp"
@@ -26,6 +24,7 @@
 #include "changes/words.hpp"
 #include "plan/files/path_text.hpp"
 #include "protocol/packet.hpp"
+#include "session/reader_events.hpp"
 #include "session/snapshot_store.hpp"
 #include "workspace/changes.hpp"
 
@@ -131,35 +130,23 @@ Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::Chan
     for (const workspace::Left& each : patch.left)
       seen.left->push_back({.path = each.path, .why = each.why});
   } else if (asked.view != protocol::View::json) {
-    seen.text.emplace(
-        changes::tally_words(changes.changes) + "\n" +
-        changes::listing_words(copy, changes, texts, paint_for(asked.color, STDOUT_FILENO), rest));
+    seen.text.emplace(changes::tally_words(changes.changes) + "\n" +
+                      changes::listing_words(copy, changes, texts, {.on = asked.colors}, rest));
   }
   return seen;
 }
 
-/// Hears what its client lets it hear: a client that has a person gives its stderr.
-Person client_of(const BringOutTask& state) {
-  if (state.fds.size() < 3) return {};
-  return {.hears =
-              [&state](const std::string& lines) {
-                (void)sys::write_all(state.fds[STDERR_FILENO].get(), lines);
-              },
-          .answers = {}};
-}
-
-/// What the client's terminal sees of the work: `words` as well as the progress of copies.
-struct Shown {
+/// What the client hears of the work, beside what makes it wait.
+struct Heard {
   bool words = false;
   bool progress = false;
-  Color color = Color::never;
 };
 
 /// Sets are kept below `state_directory`. The calls are stopped until this returns.
 Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
                                                         const changes::BringOutOptions& options,
                                                         const std::string& state_directory,
-                                                        const Shown& shown) {
+                                                        ReaderEvents& events, const Heard& heard) {
   if (options.directory.empty() && !workspace::has_overlay(state.held.plan()))
     return fail(not_layered());
   changes::BringOut work(options, state.held.policy(), state.held.plan(), state_directory);
@@ -173,12 +160,10 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
   SBX_TRY(Status(frozen.status()));
   *copy = SBX_TRY(copy_of(state));
   Outcome outcome;
-  Progress progress(STDERR_FILENO, !shown.progress);  // the client's
   const Status done = work.finish(outcome, state.id,
-                                  {.silent = !shown.words,
-                                   .paint = paint_for(shown.color, STDERR_FILENO),
-                                   .copied = copies_shown_by(progress),
-                                   .person = client_of(state)});
+                                  {.silent = !heard.words,
+                                   .copied = heard.progress ? events.progress() : Copied(),
+                                   .person = events.person()});
   if (!done && !options.keep.empty())
     return fail(not_kept(done.error(), done.error().errno_value, state_directory));
   SBX_TRY(Status(done));
@@ -187,7 +172,7 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
 
 /// Something else is written beside the files: that there are none is not worth a word.
 void tell_collected(const BringOutTask& state, const changes::BringOutOptions& options,
-                    const changes::BroughtOut& out) {
+                    const changes::BroughtOut& out, ReaderEvents& events) {
   if (!out.collected) return;
   const workspace::Collected& done = *out.collected;
   if (done.files.empty() && done.left.empty() && done.unmatched == 0) return;
@@ -195,23 +180,24 @@ void tell_collected(const BringOutTask& state, const changes::BringOutOptions& o
   if (patterns.empty())
     for (const auto& each : state.held.policy().filesystem.outputs.collect)
       patterns.push_back(each.value);
-  client_of(state).tell(changes::collected_words(done, patterns, options.directory));
+  events.say(changes::collected_words(done, patterns, options.directory));
 }
 
 Result<protocol::BroughtOutAnswer> answer(BringOutTask& state, const protocol::KeepRequest& asked) {
   const changes::BringOutOptions options{.keep = asked.set};
-  const auto [out, outcome] =
-      SBX_TRY(keep_in(state, options, state.held.state_directory(),
-                      {.words = !asked.silent, .progress = !asked.silent, .color = asked.color}));
+  ReaderEvents events(state.client.get());
+  const auto [out, outcome] = SBX_TRY(keep_in(state, options, state.held.state_directory(), events,
+                                              {.words = !asked.silent, .progress = !asked.silent}));
   return answer_of(out, outcome);
 }
 
 Result<protocol::BroughtOutAnswer> answer(BringOutTask& state,
                                           const protocol::BringOutRequest& asked) {
   const changes::BringOutOptions options{.directory = asked.directory, .collect = asked.collect};
-  const auto [out, outcome] = SBX_TRY(keep_in(state, options, state.held.state_directory(),
-                                              {.progress = !asked.silent, .color = asked.color}));
-  if (!asked.silent) tell_collected(state, options, out);
+  ReaderEvents events(state.client.get());
+  const auto [out, outcome] = SBX_TRY(
+      keep_in(state, options, state.held.state_directory(), events, {.progress = !asked.silent}));
+  if (!asked.silent) tell_collected(state, options, out, events);
   return answer_of(out, outcome);
 }
 
@@ -228,8 +214,9 @@ Result<protocol::SnapshotAnswer> answer(BringOutTask& state,
   changes::BringOutOptions options;
   options.keep = std::to_string(client.pid) + "-" + random_hex();
   const std::string directory = snapshot_directory(state.held.state_directory());
+  ReaderEvents events(state.client.get());
   const changes::BroughtOut out =
-      SBX_TRY(keep_in(state, options, directory, {.progress = !asked.silent})).first;
+      SBX_TRY(keep_in(state, options, directory, events, {.progress = !asked.silent})).first;
   // Half of the changes would be applied as if they were all.
   if (out.has_failures) return fail(incomplete(*out.kept, directory));
   protocol::SnapshotAnswer made{.directory = directory,
@@ -249,8 +236,6 @@ void bring_out_and_answer(BringOutTask state) {
   signals::take_defaults();
   // From here on the client passes signals on. Said by the session, it could come after the answer.
   (void)protocol::send(state.client.get(), protocol::ReaderBegun{});
-  for (std::size_t fd = 0; fd < state.fds.size() && fd < 3; ++fd)
-    (void)::dup2(state.fds[fd].get(), static_cast<int>(fd));
   std::visit(
       [&](const auto& asked) {
         const auto done = answer(state, asked);

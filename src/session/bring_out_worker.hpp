@@ -4,7 +4,6 @@
 
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "base/unique_fd.hpp"
 #include "protocol/requests.hpp"
@@ -21,7 +20,6 @@ struct BringOutTask {
   std::string name;
   std::string id;
   ChangesTask asked;
-  std::vector<UniqueFd> fds;  ///< the client's standard streams
   UniqueFd client;
   pid_t session;  ///< whose end ends this process
 };

@@ -29,20 +29,32 @@ Status CallOutput::begin(UniqueFd out, UniqueFd err) {
 Status CallOutput::watch(Stream& stream, UniqueFd pipe) {
   stream.pipe = std::move(pipe);
   (void)::fcntl(stream.pipe.get(), F_SETFL, O_NONBLOCK);
-  return loop_.watch(stream.pipe.get(), EPOLLIN, [this, &stream](std::uint32_t) { read(stream); });
+  return loop_.watch(stream.pipe.get(), EPOLLIN,
+                     [this, &stream](std::uint32_t) { (void)read(stream); });
 }
 
-void CallOutput::read(Stream& stream) {
+bool CallOutput::read(Stream& stream) {
   std::string bytes(kLogReadAtOnce, '\0');
   const ssize_t got = ::read(stream.pipe.get(), bytes.data(), bytes.size());
-  if (got < 0) return;  // EAGAIN
+  if (got < 0) return false;  // EAGAIN
   if (got > 0) {
     stream.log.add(std::string_view(bytes).substr(0, static_cast<std::size_t>(got)));
-    return answer_followers();
+    answer_followers();
+    return true;
   }
   loop_.forget(stream.pipe.get());
   stream.pipe.reset();
   if (is_drained()) hooks_.drained();
+  return false;
+}
+
+void CallOutput::add_last(std::string_view words) {
+  constexpr int kMostReads = 64;  // 4 MiB, more than a pipe holds
+  for (Stream* const each : {&out_, &err_})
+    for (int i = 0; i < kMostReads && each->pipe.valid() && read(*each); ++i) {
+    }
+  err_.log.add(words);
+  answer_followers();
 }
 
 void CallOutput::answer(const protocol::LogsRequest& request, UniqueFd connection) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,8 @@ class CallOutput {
   /// What was written since; at once, or when there is more.
   void answer(const protocol::LogsRequest& request, UniqueFd connection);
   [[nodiscard]] bool is_drained() const { return !out_.pipe.valid() && !err_.pipe.valid(); }
+  /// The call's programs have ended: what sbx says of that comes after what they wrote.
+  void add_last(std::string_view words);
   /// The call has ended, and this is drained: nothing more comes.
   void end();
 
@@ -54,7 +57,8 @@ class CallOutput {
     std::uint64_t err = 0;
   };
   Status watch(Stream& stream, UniqueFd pipe);
-  void read(Stream& stream);
+  /// False: there is nothing.
+  bool read(Stream& stream);
   [[nodiscard]] Status tell(const Follower& client) const;
   void answer_followers();
   void answer_follower(Follower client);

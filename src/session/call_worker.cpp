@@ -10,10 +10,8 @@
 #include <csignal>
 #include <iterator>
 #include <optional>
-#include <span>
 #include <utility>
 
-#include "base/message.hpp"
 #include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "protocol/packet.hpp"
@@ -54,23 +52,25 @@ class CallWorker {
     run::Answer answer = run::call(state_.held, request_, ties(), {.silent = silent});
     if (answer.outcome && cancelled_ != nullptr) answer.outcome->notes.emplace_back(cancelled_);
     int status = run::exit_status_of(answer);
+    std::string said;
     if (events_) {
       events_->ended(answer, status);
-      if (const auto& lost = events_->failure()) status = tell_lost(*lost);
+      if (const auto& lost = events_->failure()) {  // events are part of the job
+        said += record::error_text(*lost, paint());
+        status = exit_status_of(*lost);
+      }
     }
-    // The client of a transfer leaves when it has said why, and knows that it left.
-    const bool is_known = client_left_ && state_.image.valid() && answer.errors.empty();
-    if (!is_known && (!silent || !answer.errors.empty())) tell(answer);
+    if (!silent || !answer.errors.empty()) said += words_of(answer);
     const std::string record = needs_record() ? record::record_text(request_, answer) : "";
     // Who reads the call's output sees its end before the client does.
     for (const int fd : kStreams) (void)::dup2(null, fd);
-    report(status, record);
+    report(status, record, said);
   }
 
  private:
   [[nodiscard]] bool needs_record() const { return !state_.client.valid() || state_.asked.record; }
 
-  [[nodiscard]] Paint paint() const { return paint_for(state_.asked.color, STDERR_FILENO); }
+  [[nodiscard]] Paint paint() const { return {.on = state_.asked.colors}; }
 
   /// The client passes signals on from here on.
   void tell_client() {
@@ -78,37 +78,21 @@ class CallWorker {
       (void)protocol::send(state_.client.get(), protocol::CallBegun{.call = state_.name.number});
   }
 
-  /// The client has given its own, and CallRequest::silent says what it wants to read there.
-  static void tell_client_in_words(const std::string& lines) {
-    (void)sys::write_all(STDERR_FILENO, lines);
+  [[nodiscard]] std::string words_of(const run::Answer& answer) const {
+    if (!answer.errors.empty()) return record::findings_text(answer.errors, paint());
+    return record::outcome_words(*answer.plan, *answer.outcome, state_.asked.verbose, paint(),
+                                 &state_.held.plan().budgets,
+                                 answer.policy ? &*answer.policy : nullptr);
   }
 
-  void tell(const run::Answer& answer) const {
-    if (!answer.errors.empty())
-      return tell_client_in_words(record::findings_text(answer.errors, paint()));
-    tell_client_in_words(record::outcome_words(*answer.plan, *answer.outcome, state_.asked.verbose,
-                                               paint(), &state_.held.plan().budgets,
-                                               answer.policy ? &*answer.policy : nullptr));
-  }
-
-  /// Events are part of the job.
-  [[nodiscard]] int tell_lost(const Error& error) const {
-    tell_client_in_words(record::error_text(error, paint()));
-    return exit_status_of(error);
-  }
-
-  void report(int status, const std::string& record) {
-    const Note ended{Note::What::ended, status};
-    std::vector<int> fds;
-    const bool is_kept = !record.empty() && !state_.client.valid();
-    const auto file = is_kept ? sys::in_memory(record) : Result<UniqueFd>(UniqueFd());
-    if (file && file->valid()) fds.push_back(file->get());
+  void report(int status, const std::string& record, const std::string& said) {
     // First, so that this process is free when the client's next call comes.
-    (void)sys::send_message(state_.link.get(), std::as_bytes(std::span(&ended, 1)), fds);
-    if (!state_.client.valid()) return;
+    if (!state_.client.valid()) return session_.note(Note::What::ended, status, {record, said});
+    session_.note(Note::What::ended, status);
     tell_client();
     protocol::CallEnded answer{.status = status};
     if (!record.empty()) answer.record.emplace(record);
+    if (!said.empty()) answer.said.emplace(said);
     (void)protocol::send(state_.client.get(), answer);  // the client may be gone
   }
 
@@ -153,7 +137,6 @@ class CallWorker {
       return;
     }
     loop.forget(state_.client.get());
-    client_left_ = true;
     // Nobody waits for this call any more: the second cancellation kills at once.
     supervisor.cancel(SIGHUP);
     supervisor.cancel(SIGHUP);
@@ -204,7 +187,6 @@ class CallWorker {
 
   WorkerState& state_;
   const char* cancelled_ = nullptr;
-  bool client_left_ = false;  ///< before the call's end
   const ToSession session_{state_.link, state_.ask};
   run::Request& request_ = state_.request;
   std::optional<record::EventWriter> events_;

@@ -52,7 +52,7 @@ bool Client::has_more() const {
 
 Result<std::variant<protocol::CellEvent, protocol::CellEnded>> Client::next_of_cell() {
   Json body = SBX_TRY(next());
-  if (body.contains("after_out"))
+  if (body.contains(protocol::CellEvent::kMark))
     return SBX_TRY(protocol::answer_from<protocol::CellEvent>(std::move(body)));
   return SBX_TRY(protocol::answer_from<protocol::CellEnded>(std::move(body)));
 }

@@ -56,9 +56,9 @@ class ContextWorker {
     leave();
     // Before the answers: who has one finds the context ended.
     session_.note(Note::What::ended, run::exit_status_of(answer),
-                  !cells_.unstopped().empty() ? cells_.unstopped()
-                  : answer.outcome            ? record::end_with(*answer.outcome).detail
-                                              : "");
+                  {!cells_.unstopped().empty() ? cells_.unstopped()
+                   : answer.outcome            ? record::end_with(*answer.outcome).detail
+                                               : ""});
     questions_.end_all(answer);
     cells_.end_all(answer);
     return true;

@@ -37,7 +37,6 @@ void Session::bring_out(ChangesTask task, Asker client) {
                           .name = directory_.name(),
                           .id = id_,
                           .asked = std::move(task),
-                          .fds = std::move(client.fds),
                           .client = std::move(client.connection),
                           .session = session});
   });

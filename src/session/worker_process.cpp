@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <csignal>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "base/message.hpp"
 #include "base/sys.hpp"
@@ -19,13 +21,19 @@ void ToSession::note(Note::What what, std::int32_t value) const {
   (void)::send(link_.get(), &note, sizeof note, MSG_NOSIGNAL);
 }
 
-void ToSession::note(Note::What what, std::int32_t value, const std::string& text) const {
-  const auto file = text.empty() ? Result<UniqueFd>(UniqueFd()) : sys::in_memory(text);
-  if (!file || !file->valid()) return note(what, value);
+void ToSession::note(Note::What what, std::int32_t value,
+                     std::initializer_list<std::string_view> texts) const {
+  std::vector<UniqueFd> files;
+  std::vector<int> fds;
+  for (const std::string_view text : texts) {
+    auto file = sys::in_memory(text);
+    if (!file) break;
+    fds.push_back(file->get());
+    files.push_back(std::move(*file));
+  }
   const Note note{what, value};
-  const int fd = file->get();
-  // The session must hear of it even where the descriptor can't be sent.
-  if (!sys::send_message(link_.get(), std::as_bytes(std::span(&note, 1)), std::span(&fd, 1)))
+  // The session must hear of it even where descriptors can't be sent.
+  if (!sys::send_message(link_.get(), std::as_bytes(std::span(&note, 1)), fds))
     this->note(what, value);
 }
 

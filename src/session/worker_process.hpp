@@ -2,8 +2,8 @@
 
 #include <sys/types.h>
 
-#include <string>
-#include <vector>
+#include <initializer_list>
+#include <string_view>
 
 #include <sbx/outcome.hpp>
 
@@ -20,8 +20,9 @@ class ToSession {
   ToSession(const UniqueFd& link, const UniqueFd& ask) : link_(link), ask_(ask) {}
 
   void note(Note::What what, std::int32_t value = 0) const;
-  /// With a text in a file in memory, unless it is empty.
-  void note(Note::What what, std::int32_t value, const std::string& text) const;
+  /// With texts, each in a file in memory.
+  void note(Note::What what, std::int32_t value,
+            std::initializer_list<std::string_view> texts) const;
   /// Returns when the session has opened the place.
   void expect(const policy::Address& address, std::uint16_t port) const;
   /// What happened in the network since the call began, or since the last time.

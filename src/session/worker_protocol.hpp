@@ -29,10 +29,10 @@ namespace sbx::session {
 struct Note {
   enum class What : std::uint32_t {
     // the worker's
-    began,  ///< `value`: the pid of the call's init
-    ended,  ///< `value`: the exit status; with a file in memory: the record, or a context's end in
-            ///< words
-    ready,  ///< of a context: it has something to remember
+    began,     ///< `value`: the pid of the call's init
+    ended,     ///< `value`: the exit status. A background call adds its record and what is said of
+               ///< it, a context its end in words, each in a file in memory
+    ready,     ///< of a context: it has something to remember
     answered,  ///< of a context: one more cell
     // the session's, to a worker that waits for a call
     call,  ///< a packet with an Assignment follows; `value`: CallDescriptors

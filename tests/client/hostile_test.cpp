@@ -33,7 +33,9 @@ const std::vector<Json>& answers() {
       write_fields(protocol::CallBegun{.call = 1}),
       write_fields(protocol::CallEnded{}),
       write_fields(protocol::ReaderBegun{}),
+      write_fields(protocol::ReaderEvent{}),
       write_fields(protocol::ChangesAnswer{}),
+      write_fields(protocol::BroughtOutAnswer{}),
       write_fields(protocol::CellEvent{}),
       write_fields(protocol::CellEnded{.cell = Json::object()}),
       write_fields(protocol::SessionFacts{}),
@@ -119,6 +121,7 @@ TEST(HostileSessions, EndEachClientWithACode) {
     const std::vector packets{fuzzed(random), fuzzed(random)};
     answered += task_ended_by<protocol::CallRequest>(packets).empty() ? 1 : 0;
     answered += task_ended_by<protocol::ChangesRequest>(packets).empty() ? 1 : 0;
+    answered += task_ended_by<protocol::KeepRequest>(packets).empty() ? 1 : 0;
     answered += task_ended_by<protocol::InfoRequest>(packets).empty() ? 1 : 0;
     answered += cell_ended_by(packets).empty() ? 1 : 0;
   }

@@ -151,6 +151,7 @@ class Packets(SessionTest):
         for words in (["show"], ["stats"], ["extend", "5m"], ["put", self.tmp / "in", "/tmp/"], ["ls"], ["contexts"], ["calls"]):
             self.say(*words)
         self.say("exec", "--json", "--timeout", "60s", "--env", "A=1", "--", "sh", "-c", "echo made > made; exit 3", status=3)
+        self.say("exec", "--", "sh", "-c", "kill -9 $$", status=137)
         call = self.say("exec", "-d", "--", "sh", "-c", "printf 'out\\377'; echo err >&2; sleep 100").out.strip()
         wait_until(lambda: "err" in self.say("logs", call).err, "it has written")
         self.say("calls")
@@ -188,8 +189,8 @@ class Packets(SessionTest):
                        "stdin_mode": "null", "stdin_file": "", "directory": "", "environment": [], "inputs": [{"source": str(self.tmp / "in"), "target": "in"}], "require": [],
                        "explain": False}
             self.ask(tap, {"op": "call", "id": "r_1", "program": program, "overrides": [], "capture": False, "background": False, "reads_stdin": False, "open_stdin": False, "silent": True,
-                           "verbose": False, "color": "never", "record": False}, [null.fileno()] * 3, {"signal": 15})
-            self.ask(tap, {"op": "bring-out", "directory": str(self.tmp / "out"), "collect": ["*"], "silent": True, "color": "never"}, [null.fileno()] * 3)
+                           "verbose": False, "colors": False, "record": False}, [null.fileno()] * 3, {"signal": 15})
+            self.ask(tap, {"op": "bring-out", "directory": str(self.tmp / "out"), "collect": ["*"], "silent": False})
         self.assertTrue((self.tmp / "out/made").exists(), tap.heard[-1])
         for words in (["changes"], ["diff"], ["diff", "--patch"], ["keep", "set"], ["apply", "--yes"]):
             self.say(*words)
@@ -218,7 +219,7 @@ class Packets(SessionTest):
                     continue
                 facts["heard"] += 1
                 name = "ErrorAnswer" if "error" in body else facts["begun"] if "begun" in facts and facts["heard"] == 1 else \
-                    facts["event"] if "after_out" in body else facts["answer"]
+                    facts["event"] if {"after_out", "copied"} & set(body) else facts["answer"]
                 held.hold_as(body, name)
         self.assertEqual(set(operations) - {body.get("op") for _, _, body in tap.heard}, set())
         # Of an allow-list: network/test_allow_list.py. Of changes that are too many or can't be kept, and of a machine that enforces less:

@@ -12,10 +12,10 @@ namespace {
 template <class Answer>
 class Answers : public testing::Test {};
 
-using All =
-    testing::Types<SessionFacts, StatsAnswer, PolicyAnswer, DoneAnswer, CallsAnswer, CallBegun,
-                   CallEnded, LogAnswer, ContextsAnswer, InterruptAnswer, CellEvent, CellEnded,
-                   InspectAnswer, ReaderBegun, ChangesAnswer, SnapshotAnswer, BroughtOutAnswer>;
+using All = testing::Types<SessionFacts, StatsAnswer, PolicyAnswer, DoneAnswer, CallsAnswer,
+                           CallBegun, CallEnded, LogAnswer, ContextsAnswer, InterruptAnswer,
+                           CellEvent, CellEnded, InspectAnswer, ReaderBegun, ReaderEvent,
+                           ChangesAnswer, SnapshotAnswer, BroughtOutAnswer>;
 TYPED_TEST_SUITE(Answers, All);
 
 TYPED_TEST(Answers, ArriveAsTheyWereSent) {

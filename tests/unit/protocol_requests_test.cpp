@@ -64,7 +64,7 @@ std::vector<Request> examples() {
                       .open_stdin = true,
                       .silent = true,
                       .verbose = true,
-                      .color = Color::never,
+                      .colors = true,
                       .record = true},
           FilesRequest{.id = Name("r_2"), .title = Name("put"), .words = {"put", "\xFF"}},
           EvalRequest{.id = Name("r_3"),
@@ -79,13 +79,10 @@ std::vector<Request> examples() {
                          .context = Name("mine"),
                          .question = Question::completion,
                          .code = "pri"},
-          ChangesRequest{.view = View::json, .color = Color::always, .below = "a/\xFF"},
+          ChangesRequest{.view = View::json, .colors = true, .below = "a/\xFF"},
           SnapshotRequest{},
-          KeepRequest{.set = Name("mine"), .silent = true, .color = Color::never},
-          BringOutRequest{.directory = Name("/\xFF"),
-                          .collect = {"*.txt"},
-                          .silent = true,
-                          .color = Color::always}};
+          KeepRequest{.set = Name("mine"), .silent = true},
+          BringOutRequest{.directory = Name("/\xFF"), .collect = {"*.txt"}, .silent = true}};
 }
 
 Json body(const Request& request) {

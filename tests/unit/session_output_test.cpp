@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -108,6 +110,20 @@ TEST_F(CallOutputTest, TheLastAnswerSaysThatTheCallHasEnded) {
   EXPECT_EQ(text_of(client), "||ended");
   EXPECT_TRUE(awaited.empty());
   EXPECT_EQ(log(true), "one||ended");
+}
+
+/// Whoever waits for the call's end may ask for its log before the session has read the pipes.
+TEST_F(CallOutputTest, WhatSbxSaysComesAfterAllThatWasWritten) {
+  const std::string most(100'000, 'x');
+  std::ignore = ::fcntl(err.write.get(), F_SETPIPE_SZ, 1 << 20);
+  ASSERT_EQ(::write(err.write.get(), most.data(), most.size()), std::ssize(most));
+  ASSERT_EQ(::write(out.write.get(), "one", 3), 3);
+  output.add_last("sbx: it has ended\n");
+  EXPECT_EQ(output.err_bytes(), most.size() + 18);
+  EXPECT_TRUE(log().starts_with("one|"));
+  EXPECT_TRUE(log().ends_with("xsbx: it has ended\n"));
+  close_pipes();
+  EXPECT_EQ(drained, 1);
 }
 
 }  // namespace

@@ -344,10 +344,8 @@ class CellsCommand {
     const protocol::BringOutRequest request{
         .directory = host_.files->canonical(directory).value_or(directory),
         .collect = typed_.bring_out.collect,
-        .silent = typed_.output.quiet || typed_.output.json,
-        .color = typed_.output.color};
-    const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-    const auto done = run_forwarding(std::move(client), request, fds);
+        .silent = typed_.output.quiet || typed_.output.json};
+    const auto done = read_changes(std::move(client), request, request.silent);
     if (!done && done.error().code == "nothing-to-bring-out") return {};
     if (!done) return fail(done.error());
     if (done->failures) status_ = exit_status::kCouldNot;
