@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.hpp"
 #include "base/sys.hpp"
@@ -10,6 +11,7 @@
 #include "cli/completions/completions.hpp"
 #include "cli/docs.hpp"
 #include "cli/policy/schema.hpp"
+#include "cli/session_schema.hpp"
 #include "protocol/schema.hpp"
 
 // sbx-docs write|check TREE: generates the documents of a source tree, or reports those that are
@@ -72,6 +74,18 @@ bool handle(const Document& document, const std::string& tree, bool write) {
   return std::fclose(file) == 0 && written;
 }
 
+/// A file that is written by hand, and says what the structs say.
+bool holds_session_schema(const std::string& tree) {
+  const std::string path = tree + "/schema/sbx.session.1.json";
+  std::string text = sbx::sys::read_file(path, kLargestPage).value_or("");
+  const std::vector<std::string> faults = sbx::cli::faults_of_session_schema(text);
+  for (const std::string& each : faults) fmt::print(stderr, "sbx-docs: {}: {}\n", path, each);
+  // It can fail.
+  const std::size_t at = text.find("\"pid\"");
+  if (at != std::string::npos) text.replace(at, 5, "\"pod\"");
+  return faults.empty() && !sbx::cli::faults_of_session_schema(text).empty();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -87,5 +101,6 @@ int main(int argc, char** argv) {
   bool good = true;
   for (const Document& document : kDocuments)
     good = handle(document, argv[2], action == "write") && good;
+  good = holds_session_schema(argv[2]) && good;
   return good ? 0 : 1;
 }
