@@ -60,6 +60,7 @@ mkdir -p "$root/mnt/old" && cd "$root" && pivot_root . mnt/old && cd /
 fail() { echo "$1"; exit 1; }
 as_user() { setpriv --reuid nobody --regid nogroup --clear-groups env -i PATH=/usr/bin:/bin HOME=/nonexistent "$@"; }
 
+rm -f /var/lib/man-db/auto-update # else every dpkg indexes all pages of this machine
 dpkg --force-all -P "$name" "lib$name-dev" >/dev/null 2>&1 || :
 rm -f "/usr/bin/$name"
 foreign='a program of somebody else'
