@@ -59,6 +59,9 @@ function(sbx_script_test name)
       add_test(NAME ${test} ${only} COMMAND ${SBX_RUN_AS} ${user} ${SBX_PYTHON} ${ARG_SCRIPT} ${word})
       sbx_driven_test(${test} TIMEOUT ${timeout} LABELS ${labels})
       set_tests_properties(${test} PROPERTIES RESOURCE_LOCK "${lock_of_${word}};${ARG_LOCK}")
+      if(ARG_LOCK) # what runs in succession begins early
+        set_tests_properties(${test} PROPERTIES COST 100)
+      endif()
       if(ARG_SERIAL OR title MATCHES "in_flight") # that stops whatever passes descriptors as the same user
         set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
       endif()
