@@ -267,6 +267,7 @@ void read_comm(pid_t pid, char (&comm)[sizeof control::Report::comm]) {
   if (got < 0 && zombies == 0) {
     (void)send_report(program, {control::FromPid1::main_ended_alone, status, own_peak()}, nullptr,
                       0);
+    end_second(program);
     ::_exit(0);
   }
   (void)send_report(program, {control::FromPid1::main_ended, status}, nullptr, 0);

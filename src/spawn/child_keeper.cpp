@@ -123,7 +123,7 @@ void confine_keeper(Program& program) {
 }
 
 /// A child of the supervisor, not of the keeper: it is none of the sandbox's processes.
-void start_second(const Program& program) {
+void start_second(Program& program) {
   if (!enter(program, Stage::payload)) return;
   const int keeper = static_cast<int>(
       must(program, Stage::payload, 3, call(SYS_pidfd_open, call(SYS_getpid), 0U)));
@@ -132,6 +132,13 @@ void start_second(const Program& program) {
                                 nullptr, nullptr, nullptr, nullptr));
   if (second == 0) end_all_after(keeper, program.channels.supervisor_pidfd);
   ::close(keeper);
+  program.second = static_cast<pid_t>(second);
+}
+
+/// It would end by itself, after it had looked for processes in vain. The supervisor reaps it, and
+/// only after the keeper: no other process can have its number yet.
+void end_second(const Program& program) {
+  if (program.second > 0) ::kill(program.second, SIGKILL);
 }
 
 }  // namespace sbx::child

@@ -174,6 +174,7 @@ struct Program {
   int listener;          ///< left by the payload in the shared descriptor table
   bool waits;            ///< Start::waits
   bool confined;         ///< this process can signal no other than those of the sandbox
+  pid_t second;          ///< the keeper's; 0: it has none
   const std::uint64_t*
       inits;  ///< of a call: how many inits of calls there are now; null: it is not a call
 };

@@ -85,9 +85,10 @@ constexpr StageFunction kKeeper[] = {
 /// Without the right to change ids. The second comes when nothing of the keeper can be read any
 /// more, and before there is anything to end.
 constexpr StageFunction kConfined[] = {
-    stage<drop_supervisor_ends>, stage<join_groups>,    stage<limit_cpus>,     stage<wait_for_go>,
-    stage<gather_orphans>,       confine_keeper,        stage<wipe_arguments>, stage<refuse_dumps>,
-    stage<start_second>,         hand_over_descriptors, run_command,           nullptr,
+    stage<drop_supervisor_ends>, stage<join_groups>,    stage<limit_cpus>,
+    stage<wait_for_go>,          stage<gather_orphans>, confine_keeper,
+    stage<wipe_arguments>,       stage<refuse_dumps>,   start_second,
+    hand_over_descriptors,       run_command,           nullptr,
 };
 
 /// Limits come after the privileges that would lift them; the filter, which refuses what the others

@@ -53,7 +53,9 @@ void take_own_uid(const Program& program);
 void confine_keeper(Program& program);
 /// Makes a process beside the keeper, in the same domain, which ends all that is in it when the
 /// keeper has ended: somebody may have killed that.
-void start_second(const Program& program);
+void start_second(Program& program);
+/// When no process of the sandbox is left.
+void end_second(const Program& program);
 
 // ---- the network's part that is made inside (child_network.cpp) ----
 

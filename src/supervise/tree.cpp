@@ -38,6 +38,7 @@ std::uint64_t microseconds_of(const timeval& time) {
 
 Status Tree::watch(EventLoop& loop, std::function<void()> ended) {
   loop_ = &loop;
+  watched_ = handles_.pid1;
   // The pidfd is readable when the PID namespace is empty, because init ends last.
   return loop.watch(handles_.pid1, EPOLLIN, [this, ended = std::move(ended)](std::uint32_t) {
     leave();
@@ -46,7 +47,7 @@ Status Tree::watch(EventLoop& loop, std::function<void()> ended) {
 }
 
 void Tree::leave() {
-  if (EventLoop* const loop = std::exchange(loop_, nullptr)) loop->forget(handles_.pid1);
+  if (EventLoop* const loop = std::exchange(loop_, nullptr)) loop->forget(watched_);
 }
 
 std::optional<control::Used> Tree::reap() {
@@ -131,19 +132,36 @@ Status KeptTree::make_reaper() {
 
 Status KeptTree::watch(EventLoop& loop, std::function<void()> ended) {
   loop_ = &loop;
-  return loop.watch(handles().pid1, EPOLLIN,
-                    [this, &loop, ended = std::move(ended)](std::uint32_t) {
-                      leave();
-                      used_ = Tree::reap();
-                      finish(loop, ended);
-                    });
+  watched_ = handles().pid1;
+  return loop.watch(watched_, EPOLLIN, [this, &loop, ended = std::move(ended)](std::uint32_t) {
+    leave();
+    used_ = Tree::reap();
+    finish(loop, ended);
+  });
 }
 
-/// The keeper ends last, unless somebody else has killed it.
+/// The keeper ends last but for its second, unless somebody else has killed it. What is left is
+/// looked for again when a child ends, and after a while: not all that is left are children.
 void KeptTree::finish(EventLoop& loop, const std::function<void()>& ended) {
   constexpr auto kAgain = std::chrono::milliseconds(1);
-  if (collect()) return ended();
-  loop.after(kAgain, [this, &loop, ended] { finish(loop, ended); });
+  loop.cancel(std::exchange(again_, EventLoop::kNoTimer));
+  all_gone_ = collect();
+  if (all_gone_) {
+    leave();
+    return ended();
+  }
+  again_ = loop.after(kAgain, [this, &loop, ended] { finish(loop, ended); });
+  if (awaited() == last_child_) return;  // watched, or it has ended and can't be reaped yet
+  leave();
+  last_child_ = awaited();
+  last_ = process::open(last_child_);
+  const auto look = [this, &loop, ended](std::uint32_t) {
+    leave();
+    finish(loop, ended);
+  };
+  if (!last_.valid() || !loop.watch(last_.get(), EPOLLIN, look)) return;  // the timer stays
+  loop_ = &loop;
+  watched_ = last_.get();
 }
 
 bool UidTree::collect() {
@@ -158,7 +176,8 @@ std::optional<control::Used> KeptTree::reap() {
   // One in the middle of a system call that can't be interrupted ends when that is over.
   constexpr std::uint64_t kLongest = 5'000'000;  // microseconds
   const std::uint64_t until = sys::now_microseconds() + kLongest;
-  while (!collect() && sys::now_microseconds() < until) sys::sleep_1ms();
+  while (!all_gone_ && !(all_gone_ = collect()) && sys::now_microseconds() < until)
+    sys::sleep_1ms();
   return used_;
 }
 
@@ -196,10 +215,11 @@ std::vector<pid_t> DomainTree::left() const {
 /// other process can have a child's number before it is reaped here. No task begins meanwhile:
 /// nobody but this thread answers clone(2).
 bool DomainTree::collect() {
-  constexpr unsigned kPatience = 2000;  // looks, of a millisecond: the second needs one
+  constexpr unsigned kPatience = 2000;  // looks, mostly of a millisecond: the second needs few
   constexpr int kDeepest = 500;
   std::vector<pid_t> children = left();
   if (children.empty()) return true;
+  awaited_ = children.front();
   if (++looks_ <= kPatience) return false;
   for (int i = 0; i < kDeepest && !children.empty(); ++i) {
     for (const pid_t child : children) ::kill(child, SIGKILL);

@@ -86,6 +86,7 @@ class Tree {
   bool freeze();
 
   EventLoop* loop_ = nullptr;  ///< watched in; null: it is not
+  int watched_ = -1;           ///< a pidfd: PID 1's, or that of what outlives it
 
  private:
   const Handles handles_;
@@ -107,8 +108,14 @@ class KeptTree : public Tree {
   void finish(EventLoop& loop, const std::function<void()>& ended);
   /// Reaps what has ended, and ends what is left; true when nothing is.
   virtual bool collect() = 0;
+  /// A child that was left when collect() looked, and that nobody else reaps; 0: none is known.
+  [[nodiscard]] virtual pid_t awaited() const { return 0; }
 
   std::optional<control::Used> used_;  ///< of the keeper, when it was reaped
+  bool all_gone_ = false;
+  pid_t last_child_ = 0;  ///< that was awaited
+  UniqueFd last_;         ///< its pidfd
+  EventLoop::TimerId again_ = EventLoop::kNoTimer;
 };
 
 /// The sandbox's processes are those of one uid, which nothing else has.
@@ -134,10 +141,12 @@ class DomainTree final : public KeptTree {
 
  private:
   bool collect() override;
+  [[nodiscard]] pid_t awaited() const override { return awaited_; }
   /// Children that are none of the others, when those that have ended are reaped.
   [[nodiscard]] std::vector<pid_t> left() const;
 
   std::vector<pid_t> others_;
+  pid_t awaited_ = 0;
   unsigned looks_ = 0;
 };
 
