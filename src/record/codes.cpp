@@ -478,9 +478,11 @@ const CodeText* find_code(std::string_view code) {
 }
 
 std::string hint_of(const Error& error) {
+  // The caller's own limits, wherever they are reached: what a hint says of the place is not the
+  // cause then.
+  if (error.errno_value == EMFILE && !error.hint.contains("ulimit"))
+    return "raise the limit of open files: ulimit -n 1024";
   if (!error.hint.empty()) return error.hint;
-  // The caller's own limits, wherever they are reached.
-  if (error.errno_value == EMFILE) return "raise the limit of open files: ulimit -n 1024";
   if (error.errno_value == EFBIG) return "raise the limit of file sizes: ulimit -f";
   const CodeText* const known = find_code(error.code);
   const bool tells =

@@ -130,13 +130,15 @@ Result<DiskDirectory> DiskDirectory::make(const std::string& state, uid_t uid, g
 namespace {
 
 std::unexpected<Error> no_private(const std::string& path, std::string why, int errno_value) {
+  const bool is_full = errno_value == ENOSPC || errno_value == EDQUOT;
   return fail(
       Error{.kind = ErrorKind::host,
             .code = "no-private-directory",
             .message = "cannot make the private directory '" + path + "': " + std::move(why),
             .errno_value = errno_value,
-            .hint = "/tmp must be a directory of root's with the sticky bit (chmod 1777), "
-                    "from which programs can be executed"});
+            .hint = is_full ? "make room in /tmp"
+                            : "/tmp must be a directory of root's with the sticky bit (chmod "
+                              "1777), from which programs can be executed"});
 }
 
 /// Nobody but root can move what root makes in it.

@@ -119,13 +119,23 @@ class Descriptors(SbxTest):
         ended = self.sbx(PROBE, "exit", 7, preexec_fn=few)
         self.exited(ended, 7)
 
-    def test_too_few_descriptors_name_the_limit(self):
+    def few_descriptors_name_the_limit(self, *options):
         for count in range(12, 32):
             few = lambda count=count: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
-            ended = self.sbx(PROBE, "exit", 7, json_record=False, preexec_fn=few)
+            ended = self.sbx(*options, PROBE, "exit", 7, json_record=False, preexec_fn=few)
             if ended.status != 7:
                 self.could_not(ended, "Too many open files", "ulimit -n")
                 self.assertNotIn(b"user namespaces", ended.err)
+
+    def test_too_few_descriptors_name_the_limit(self):
+        self.few_descriptors_name_the_limit()
+
+    def test_too_few_descriptors_name_the_limit_without_namespaces(self):
+        ended = self.sbx("--isolation", "landlock", PROBE, "exit", 7, json_record=False)
+        if b"Landlock" in ended.err:
+            self.skipTest(ended.err.decode())
+        self.assertEqual(ended.status, 7, ended)
+        self.few_descriptors_name_the_limit("--isolation", "landlock")
 
     def test_clamped_limit_is_listed(self):
         few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
