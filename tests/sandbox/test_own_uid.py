@@ -138,6 +138,12 @@ class OwnUid(FilteredTest):
             done = container.run("sh", "-c", f"cd {place} && sbx run --isolation landlock -q --read data hello.py data; exit $?")
             self.assertEqual((done.stdout, done.stderr), ("hello data\n", ""), done)
 
+    def test_the_host_name_can_be_read_as_it_can_be_asked_for(self):
+        container = self.container()
+        plain = container.run("cat", "/etc/hostname")
+        done = container.run("sbx", "run", "--isolation", "landlock", "-q", "--", "cat", "/etc/hostname")
+        self.assertEqual((done.returncode, done.stdout), (plain.returncode, plain.stdout), done)
+
     def test_what_cannot_be_kept_is_refused(self):
         refusals = {("--write", "/srv"): "needs-namespaces", ("--workspace", "/srv:read-write"): "needs-namespaces",
                     ("--allow-host", "example.org:443"): "needs-namespaces", ("--explain",): "needs-namespaces",

@@ -28,7 +28,8 @@ constexpr std::size_t kMostRules = 1000;
 constexpr Rights kToRead{.execute = false};
 
 /// Shown as the machine has them, beside those of etc_steps(): programs look up names there.
-constexpr const char* kEtcAsItIs[] = {"/etc/passwd", "/etc/group", "/etc/hosts",
+/// The host name can be seen in any case, uname(2).
+constexpr const char* kEtcAsItIs[] = {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname",
                                       "/etc/nsswitch.conf"};
 constexpr const char* kResolverFile = "/etc/resolv.conf";
 constexpr const char* kCpus = "/sys/devices/system/cpu";
@@ -531,7 +532,7 @@ void note_landlock(const host::Host& host, Plan& plan) {
   note(Promise::names,
        "whether a path exists, its size, times, owner and link target, and which processes exist, "
        "can be seen where permissions allow; contents, lists, arguments and environments can't, "
-       "but those of /etc/passwd, /etc/group and /etc/hosts");
+       "but those of /etc/passwd, /etc/group, /etc/hosts and /etc/hostname");
   if (std::ranges::any_of(plan.mounts,
                           [](const Mount& step) { return step.kind() == MountKind::copy; }))
     note(Promise::workspace_mode, "the program works on a copy in '" + plan.private_directory +
@@ -556,10 +557,10 @@ void note_landlock(const host::Host& host, Plan& plan) {
          "begin, and a program with reapers of its own can exceed it");
   note(Promise::own_end,
        callers_own
-           ? "if sbx, its keeper and the keeper's second are killed by someone else at the same "
-             "moment, processes may stay"
-           : "if sbx and its keeper are killed by someone else at the same moment, processes may "
-             "stay");
+           ? "if sbx, its keeper and the keeper's second are killed or stopped at the same moment, "
+             "by other processes of the caller's uid or by root, processes may stay"
+           : "if sbx and its keeper are killed or stopped at the same moment, by root, "
+             "processes may stay");
   if (const auto calls = allowed_in_vain(plan.filter.syscalls); !calls.empty())
     note(Promise::allowed_calls, fmt::format("refused all the same: {}", fmt::join(calls, ", ")));
   if (host.landlock_abi < kLandlockScopes)
