@@ -121,7 +121,8 @@ Texts means_of(const plan::Plan& plan, const Outcome& outcome) {
   const bool counts_itself = outcome.cpu_time_means == "task-clock";
   return {means_words(group.memory, "polled"),
           means_words(group.cpu_time, counts_itself ? "task clock" : "summed by process"),
-          means_words(group.cpus, "CPU affinity"), means_words(group.processes, "RLIMIT_NPROC"),
+          means_words(group.cpus, "CPU affinity"),
+          means_words(group.processes, plan.counts_tasks ? "counted by sbx" : "RLIMIT_NPROC"),
           "size of a private tmpfs"};
 }
 

@@ -157,6 +157,9 @@ struct Host {
   /// CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_SETGID, CAP_SETUID and CAP_SETPCAP, as root of a
   /// container mostly has them: programs can get a uid of their own without a user namespace.
   bool changes_ids = false;
+  /// Root of the machine, whose processes fork(2) holds to no RLIMIT_NPROC, and programs get no
+  /// other uid: root of a container without a user namespace of its own.
+  bool escapes_process_limit = false;
   bool refuses_namespaces = false;  ///< as a run has found out
   std::string
       /// $HOME if an absolute directory owned by the caller, else of the passwd entry; may be empty

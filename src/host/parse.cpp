@@ -56,6 +56,14 @@ bool is_full_id_map(std::string_view uid_map) {
          take_word(line) == "4294967295";
 }
 
+bool maps_root_to_root(std::string_view uid_map) {
+  while (!uid_map.empty()) {
+    std::string_view line = take_until(uid_map, '\n');
+    if (take_word(line) == "0") return take_word(line) == "0";
+  }
+  return false;
+}
+
 std::string home_in_passwd(std::string_view passwd, uid_t uid) {
   while (!passwd.empty()) {
     std::string_view line = take_until(passwd, '\n');

@@ -12,6 +12,8 @@ namespace sbx::host {
 
 /// True for the map of the initial user namespace, user_namespaces(7): one line "0 0 4294967295".
 [[nodiscard]] bool is_full_id_map(std::string_view uid_map);
+/// True if uid 0 is uid 0 of the outer namespace too, as far as that can be seen from inside.
+[[nodiscard]] bool maps_root_to_root(std::string_view uid_map);
 /// The sixth field of the uid's line; empty when there is none or it is not absolute.
 [[nodiscard]] std::string home_in_passwd(std::string_view passwd, uid_t uid);
 /// Entries of a PATH that begin with '/', in order.

@@ -49,6 +49,11 @@ bool is_privileged() {
   return map && is_full_id_map(*map);
 }
 
+bool is_root_of_machine() {
+  const auto map = sys::read_file("/proc/self/uid_map", 4096);
+  return map && maps_root_to_root(*map);
+}
+
 /// Over the user namespace that sbx is in, whichever that is.
 bool changes_ids() {
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
@@ -168,6 +173,7 @@ Result<Host> probe() {
   host.groups = supplementary_groups();
   host.privileged = is_privileged();
   host.changes_ids = changes_ids();
+  host.escapes_process_limit = host.uid == 0 && !host.privileged && is_root_of_machine();
   host.landlock_abi = landlock_abi();
   host.emulated = host.landlock_abi == 0 && is_emulated();
   host.cpus = usable_cpus();

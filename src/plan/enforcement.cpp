@@ -156,7 +156,28 @@ void note_memory(Plan& plan) {
                            .instead = "what sockets hold does not count"});
 }
 
+bool no_limit_of_processes(const Plan& plan, const host::Host& host) {
+  return host.escapes_process_limit && plan.control_group.processes == host::Means::none &&
+         plan.budgets.processes > 0;
+}
+
+namespace {
+
+/// copy_process(): INIT_USER is exempt.
+void note_processes(const host::Host& host, Plan& plan) {
+  if (!no_limit_of_processes(plan, host)) return;
+  plan.degraded.push_back(
+      {.promise = Promise::processes,
+       .why =
+           "the kernel exempts root, whose uid the program has here, and there is no cgroup that "
+           "sbx may use",
+       .instead = plan.counts_tasks ? kCountsTasks : kCountsNone});
+}
+
+}  // namespace
+
 void note_machine(const host::Host& host, Plan& plan) {
+  note_processes(host, plan);
   if (host.landlock_abi == 0)
     plan.degraded.push_back({.promise = Promise::landlock,
                              .why = "this kernel has no Landlock, or it is switched off",

@@ -31,6 +31,14 @@ void move_temporary_files(Plan& plan);
 /// it.
 [[nodiscard]] bool special_files_reach_host(const Plan& plan);
 
+/// True where neither the kernel nor a control group holds the program to limits.processes.
+[[nodiscard]] bool no_limit_of_processes(const Plan& plan, const host::Host& host);
+/// What it means that the supervisor counts them instead.
+inline constexpr const char* kCountsTasks =
+    "sbx counts before each new process and thread: one can be refused too early while others "
+    "begin, and a program with reapers of its own can exceed it";
+inline constexpr const char* kCountsNone = "processes beyond the limit are seen, and not refused";
+
 /// Adds to `degraded` the second lines of defence that this machine lacks.
 void note_machine(const host::Host& host, Plan& plan);
 /// Of that: the memory of the tree.

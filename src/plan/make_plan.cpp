@@ -45,6 +45,12 @@ void decide_network(const policy::Network& network, NetworkPlan& plan) {
     plan.published.push_back({publications[i], network.publish[i].origin});
 }
 
+/// Not in a held sandbox, whose calls have supervisors of their own.
+bool counts_tasks(const Plan& plan, const host::Host& host) {
+  if (plan.identity.is_outside_namespaces()) return plan.identity.callers_own;
+  return no_limit_of_processes(plan, host) && plan.calls == 0;
+}
+
 Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan& plan) {
   FilterContext context;
   if (plan.explain) context.noted = calls_with_paths();
@@ -54,8 +60,9 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
                          (plan.network.own_namespace || host.landlock_abi >= kLandlockScopes);
   context.internet_sockets = !plan.network.closed;
   context.outside_namespaces = plan.identity.is_outside_namespaces();
+  if (plan.counts_tasks) context.served.assign(served_tasks().begin(), served_tasks().end());
   if (plan.identity.callers_own)
-    context.served.assign(served_outside().begin(), served_outside().end());
+    context.served.insert(context.served.end(), served_outside().begin(), served_outside().end());
   // A cgroup enforces its CPU quota on any CPU, and charges memory wherever it is mapped.
   context.affinity_is_budget = host.control_group.cpus == host::Means::none;
   context.memory_is_polled = host.control_group.memory == host::Means::none;
@@ -100,6 +107,7 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
     plan.calls = policy.session.calls.value + policy.session.contexts.value + kInitsAhead;
   SBX_TRY(tier.lay_out(policy, host, request, plan));
   decide_limits(policy, host, plan);
+  plan.counts_tasks = counts_tasks(plan, host);
   SBX_TRY(decide_disk(plan, policy.limits.disk_on.value, host));
   move_temporary_files(plan);
   SBX_TRY(decide_filter(policy, host, plan));

@@ -147,6 +147,8 @@ struct Plan {
   std::vector<int> affinity;       ///< ceil(cpus) random CPUs of the caller's; empty: all
   bool disk_in_directory = false;  ///< the private disk is a directory of the state home, no tmpfs
   host::ControlGroup control_group;  ///< enforces the budgets of the whole tree
+  /// No limit of the kernel's holds for the program's processes: the supervisor counts them.
+  bool counts_tasks = false;
   OutputPlan output;
   NetworkPlan network;
   Filter filter;

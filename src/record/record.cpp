@@ -167,7 +167,7 @@ Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded
   json["cpus"] = means_or(plan.control_group.cpus, "affinity");
   json["memory"] = means_or(plan.control_group.memory, "polled");
   json["processes"] =
-      means_or(plan.control_group.processes, plan.identity.callers_own ? "counted" : "rlimit");
+      means_or(plan.control_group.processes, plan.counts_tasks ? "counted" : "rlimit");
   json["disk"] = means_of(Promise::disk, "tmpfs", degraded);
   return json;
 }

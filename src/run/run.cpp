@@ -150,8 +150,10 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   if (options.events != nullptr)
     options.events->started({options.id, options.policy, plan.command});
   network.live_in(settings, options.events);
-  auto served = SBX_TRY(owner_calls(plan, sandbox));
+  auto served = SBX_TRY(owner_calls(plan));
   if (served) std::ranges::move(served->notes(), std::back_inserter(settings.notes));
+  auto tasks = task_limit(plan, sandbox);
+  if (tasks) std::ranges::move(tasks->notes(), std::back_inserter(settings.notes));
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
   std::optional<Announcement> announcement;  // created after the clone: not inherited
   if (!options.id.empty()) list_in(settings, announcement.emplace(options.id, options.policy));

@@ -111,13 +111,18 @@ std::unique_ptr<supervise::Tree> tree_of(const spawn::Sandbox& sandbox,
   return std::make_unique<supervise::UidTree>(handles);
 }
 
-Result<std::optional<supervise::OwnerCalls>> owner_calls(const plan::Plan& plan,
-                                                         const spawn::Sandbox& sandbox) {
+Result<std::optional<supervise::OwnerCalls>> owner_calls(const plan::Plan& plan) {
   if (!plan.identity.callers_own) return std::nullopt;
-  supervise::OwnerCalls::Sandbox facts{.keeper = sandbox.pid, .processes = plan.budgets.processes};
+  std::vector<std::string> places;
   for (const plan::Access& each : plan.access)
-    if (each.rights.write && each.is_directory) facts.places.push_back(each.path);
-  return SBX_TRY(supervise::OwnerCalls::make(std::move(facts)));
+    if (each.rights.write && each.is_directory) places.push_back(each.path);
+  return SBX_TRY(supervise::OwnerCalls::make(places));
+}
+
+std::optional<supervise::TaskLimit> task_limit(const plan::Plan& plan,
+                                               const spawn::Sandbox& sandbox) {
+  if (!plan.counts_tasks) return std::nullopt;
+  return supervise::TaskLimit(sandbox.pid, plan.budgets.processes);
 }
 
 std::vector<std::string> live_directories(const plan::Plan& plan) {

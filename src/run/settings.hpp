@@ -13,6 +13,7 @@
 #include "supervise/owner_calls.hpp"
 #include "supervise/settings.hpp"
 #include "supervise/streams/streams.hpp"
+#include "supervise/task_limit.hpp"
 #include "supervise/tree.hpp"
 
 /// plan, cgroup, spawn and supervise don't know each other: what one decides, in the terms of
@@ -47,8 +48,10 @@ struct Telling {
                                                        std::vector<pid_t> other_children);
 /// What the supervisor does for a program with the caller's own uid; nothing for others. Errors:
 /// setup.
-[[nodiscard]] Result<std::optional<supervise::OwnerCalls>> owner_calls(
-    const plan::Plan& plan, const spawn::Sandbox& sandbox);
+[[nodiscard]] Result<std::optional<supervise::OwnerCalls>> owner_calls(const plan::Plan& plan);
+/// The limit of a program's processes where only the supervisor keeps it; else nothing.
+[[nodiscard]] std::optional<supervise::TaskLimit> task_limit(const plan::Plan& plan,
+                                                             const spawn::Sandbox& sandbox);
 /// Sources of the plan's live grants.
 [[nodiscard]] std::vector<std::string> live_directories(const plan::Plan& plan);
 /// If the memory budget is too small for the sandbox itself, the run ends before the command

@@ -1,5 +1,7 @@
 #include "run/weaker_plan.hpp"
 
+#include <utility>
+
 #include "host/process_view.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/files/disk.hpp"
@@ -44,6 +46,11 @@ Result<plan::Plan> without_listener(const plan::Plan& plan) {
   plan::Plan weaker = plan;
   plan::FilterContext context = plan.filter.context;
   context.listener = false;
+  if (std::exchange(weaker.counts_tasks, false)) {
+    context.served.clear();
+    for (Degraded& entry : weaker.degraded)
+      if (entry.promise == Promise::processes) entry.instead = plan::kCountsNone;
+  }
   weaker.filter = SBX_TRY(plan::compile_filter(plan.filter.syscalls, context));
   weaker.degraded.push_back(
       {.promise = Promise::named_calls,

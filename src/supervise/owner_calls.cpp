@@ -64,12 +64,9 @@ int change_owner(std::uint64_t uid, std::uint64_t gid) {
 
 }  // namespace
 
-OwnerCalls::OwnerCalls(Sandbox sandbox)
-    : sandbox_(std::move(sandbox)), tasks_(sandbox_.keeper, sandbox_.processes) {}
-
-Result<OwnerCalls> OwnerCalls::make(Sandbox sandbox) {
-  OwnerCalls calls(std::move(sandbox));
-  for (const std::string& path : calls.sandbox_.places)
+Result<OwnerCalls> OwnerCalls::make(const std::vector<std::string>& places) {
+  OwnerCalls calls;
+  for (const std::string& path : places)
     calls.places_.push_back(
         {path, SBX_TRY(sys::open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW))});
   return calls;
@@ -78,10 +75,9 @@ Result<OwnerCalls> OwnerCalls::make(Sandbox sandbox) {
 std::vector<Note> OwnerCalls::notes() {
   constexpr int kNumbers[] = {
 #if defined(__x86_64__)
-      SYS_chmod,  SYS_chown,    SYS_lchown, SYS_utime,  SYS_utimes,   SYS_futimesat, SYS_fork,
-      SYS_vfork,
+      SYS_chmod,  SYS_chown,    SYS_lchown, SYS_utime,  SYS_utimes,   SYS_futimesat,
 #endif
-      SYS_fchmod, SYS_fchmodat, kFchmodat2, SYS_fchown, SYS_fchownat, SYS_utimensat, SYS_clone};
+      SYS_fchmod, SYS_fchmodat, kFchmodat2, SYS_fchown, SYS_fchownat, SYS_utimensat};
   std::vector<Note> notes;
   for (const int number : kNumbers)
     notes.push_back({.number = number,
@@ -97,9 +93,6 @@ std::optional<int> OwnerCalls::answer(const NotedCall& call, const CallerMemory&
   constexpr auto kHere = static_cast<std::uint64_t>(AT_FDCWD);
   switch (call.number) {
 #if defined(__x86_64__)
-    case SYS_fork:
-    case SYS_vfork:
-      return tasks_.ask(static_cast<pid_t>(memory.thread()));
     case SYS_chmod:
       return change_mode(by_path(memory, kHere, a[0], 0), a[1]);
     case SYS_chown:
@@ -110,8 +103,6 @@ std::optional<int> OwnerCalls::answer(const NotedCall& call, const CallerMemory&
     case SYS_futimesat:  // C libraries have used utimensat(2) for long
       return ENOSYS;
 #endif
-    case SYS_clone:  // its arguments are registers, and the filter has refused namespaces
-      return tasks_.ask(static_cast<pid_t>(memory.thread()));
     case SYS_fchmod:
       return change_mode(by_descriptor(memory, a[0]), a[1]);
     case SYS_fchmodat:

@@ -11,26 +11,20 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "supervise/settings.hpp"
-#include "supervise/task_limit.hpp"
 
 namespace sbx::supervise {
 
 /// Answers calls of a program that has the caller's own uid, where no wall stands before them:
-/// Landlock does not see modes, owners and times of files, and no limit of the kernel's counts one
-/// user's processes apart.
+/// Landlock does not see modes, owners and times of files.
 ///
 /// A path is read once. What it leads to is opened here, below one of the program's own
 /// directories, and changed through that descriptor: what the program does to its memory or its
 /// directories meanwhile makes no difference. A call that reads memory never continues.
 class OwnerCalls {
  public:
-  struct Sandbox {
-    pid_t keeper = 0;
-    std::vector<std::string> places;  ///< directories that the program may change, without links
-    std::uint64_t processes = 0;      ///< tasks that it may have; 0: any number
-  };
-  /// Errors: setup (a place can't be opened).
-  static Result<OwnerCalls> make(Sandbox sandbox);
+  /// `places`: directories that the program may change, without links. Errors: setup (one can't be
+  /// opened).
+  static Result<OwnerCalls> make(const std::vector<std::string>& places);
   /// One for each call of plan::served_outside(). They refer to this object.
   [[nodiscard]] std::vector<Note> notes();
 
@@ -44,8 +38,6 @@ class OwnerCalls {
     UniqueFd file;
     int error = 0;
   };
-  explicit OwnerCalls(Sandbox sandbox);
-
   [[nodiscard]] std::optional<int> answer(const NotedCall& call, const CallerMemory& memory);
   [[nodiscard]] int change_mode(const Found& found, std::uint64_t mode) const;
   [[nodiscard]] int change_times(const NotedCall& call, const CallerMemory& memory) const;
@@ -55,9 +47,7 @@ class OwnerCalls {
   [[nodiscard]] Found beneath(std::string_view path, bool follows) const;
   [[nodiscard]] const Place* place_of(std::string_view path) const;
 
-  Sandbox sandbox_;
   std::vector<Place> places_;
-  TaskLimit tasks_;
 };
 
 }  // namespace sbx::supervise

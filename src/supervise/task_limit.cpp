@@ -20,11 +20,14 @@
 namespace sbx::supervise {
 namespace {
 
-constexpr bool makes_task(long number) {
+constexpr int kNumbers[] = {
 #if defined(__x86_64__)
-  if (number == SYS_fork || number == SYS_vfork) return true;
+    SYS_fork, SYS_vfork,
 #endif
-  return number == SYS_clone;
+    SYS_clone, SYS_clone3};
+
+constexpr bool makes_task(long number) {
+  return std::ranges::find(kNumbers, number) != std::end(kNumbers);
 }
 
 /// The fields of proc_pid_stat(5) from the state on, of this thread alone.
@@ -91,6 +94,19 @@ std::optional<int> TaskLimit::ask(pid_t thread) {
   ++allowed_;
   makers_.emplace(thread, computed_by(thread));
   return std::nullopt;
+}
+
+/// The filter has refused what it refuses of their arguments: all are registers, but those of
+/// clone3, which only a policy allows that lets it do anything.
+std::vector<Note> TaskLimit::notes() {
+  std::vector<Note> notes;
+  for (const int number : kNumbers)
+    notes.push_back({.number = number,
+                     .look = {},
+                     .answer = [this](const NotedCall&, const CallerMemory& memory) {
+                       return ask(static_cast<pid_t>(memory.thread()));
+                     }});
+  return notes;
 }
 
 /// Who has come back is asked first: what it made is there when the tasks are listed. Of those that

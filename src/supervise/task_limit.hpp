@@ -5,13 +5,16 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "supervise/meters/process_list.hpp"
+#include "supervise/settings.hpp"
 
 namespace sbx::supervise {
 
 /// limits.processes where no limit of the kernel's counts the sandbox's tasks apart: every thread
-/// asks before it makes a process or thread (fork, vfork and clone are notified).
+/// asks before it makes a process or thread (fork, vfork and clone are notified, and clone3 where
+/// the policy allows it).
 ///
 /// A task that was allowed begins only when its maker runs. Until it is seen, or its maker is known
 /// to have come back, it counts as if it were there: there are not more than `most`, unless a
@@ -23,6 +26,8 @@ class TaskLimit {
   TaskLimit(pid_t keeper, std::uint64_t most) : tasks_(keeper, -1), most_(most) {}
   /// For a thread that waits in such a call, by number: nothing, it goes on; or the errno.
   [[nodiscard]] std::optional<int> ask(pid_t thread);
+  /// One for each call of plan::served_tasks(). They refer to this object.
+  [[nodiscard]] std::vector<Note> notes();
 
  private:
   /// Processes by number, each with its number of tasks.

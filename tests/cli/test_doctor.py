@@ -184,7 +184,7 @@ class Doctor(SbxTest):
         means = self.doctor("-p", "strict")["means"]
         for name in ("limits.memory", "limits.cpu_time", "limits.cpus", "limits.processes", "limits.disk"):
             if means[name]["state"] == "ok":
-                self.assertRegex(means[name]["fact"], "^(cgroup v[12]|CPU affinity|RLIMIT_NPROC|task clock|summed by process|size of a private tmpfs)$")
+                self.assertRegex(means[name]["fact"], "^(cgroup v[12]|CPU affinity|RLIMIT_NPROC|counted by sbx|task clock|summed by process|size of a private tmpfs)$")
 
 
 if __name__ == "__main__":

@@ -113,6 +113,30 @@ class Containers(SbxTest):
     def test_podmans_container_is_not_seen_through_its_proc(self):
         self.is_not_seen("podman", "podman", True)
 
+    def tasks(self, container, *options):
+        """The record, and how many children a program could have at once that makes up to 30."""
+        code = "import os, sys\nfor i in range(30):\n try: p = os.fork()\n except OSError as e: print(i, e.errno); sys.exit()\n if not p: os.pause()\nprint(30)"
+        code = code.replace("os.pause()", "__import__('signal').pause()")
+        done = container.run("sbx", "run", "--json", *options, "--lang", "python", "-c", code)
+        record = json.loads(done.stdout)
+        return record, record["stdout"]["text"].strip()
+
+    def test_root_of_a_container_has_no_more_processes_than_allowed(self):
+        # The kernel holds root to no such limit, and no cgroup can be made here.
+        for machine in ((None, "docker", False), ("podman", "podman", True)):
+            container = self.container(0, *machine)
+            record, made = self.tasks(container, "--processes", "8")
+            self.assertEqual(made, "7 11", record)
+            self.assertEqual([met["limit"] for met in record["limits_met"]], ["processes"], record)
+            self.assertIn("limits.processes", {each["what"] for each in record["degraded"]})
+            _, made = self.tasks(container, "--processes", "64")
+            self.assertEqual(made, "30")
+
+    def test_a_user_of_a_container_is_held_by_the_kernel(self):
+        record, made = self.tasks(self.container(1000, None, "docker", False), "--processes", "8")
+        self.assertEqual(made, "7 11", record)
+        self.assertNotIn("limits.processes", {each["what"] for each in record["degraded"]})
+
 
 if __name__ == "__main__":
     main()

@@ -322,6 +322,8 @@ TEST(CompileFilter, OutsideOfNamespacesLeasesAndWatchedDirectoriesAreRefused) {
 TEST(FilterServed, CallsThatTheSupervisorAnswersAreNeverAllowedWithoutIt) {
   FilterContext context = kPlain;
   context.served.assign(plan::served_outside().begin(), plan::served_outside().end());
+  context.served.insert(context.served.end(), plan::served_tasks().begin(),
+                        plan::served_tasks().end());
   for (const char* const call : {"fchmod", "fchmodat2", "fchownat", "utimensat", "clone"}) {
     EXPECT_EQ(ask(compiled(syscalls()), call), kAllow) << call;
     EXPECT_EQ(ask(compiled(syscalls(), context), call), kNotify) << call;

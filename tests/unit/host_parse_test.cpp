@@ -15,6 +15,11 @@ TEST(IdMap, OnlyTheInitialNamespaceMapsEverythingToItself) {
   EXPECT_FALSE(is_full_id_map("0 0 65536\n"));
   EXPECT_FALSE(is_full_id_map("0 0 4294967295\n5 5 1\n"));
   EXPECT_FALSE(is_full_id_map(""));
+  EXPECT_TRUE(maps_root_to_root("         0          0 4294967295\n"));
+  EXPECT_TRUE(maps_root_to_root("1 1 9\n0 0 1\n"));
+  EXPECT_FALSE(maps_root_to_root("         0       1000          1\n"));
+  EXPECT_FALSE(maps_root_to_root("1 0 1\n"));
+  EXPECT_FALSE(maps_root_to_root(""));
 }
 
 TEST(PidNamespace, IsThisOneWhereThePidfdShowsTheProcessesOwnNumberOnly) {

@@ -1,4 +1,5 @@
 #include "plan/enforcement.hpp"
+#include "plan/filter/outside.hpp"
 #include "plan/tier/tiers.hpp"
 #include "plan_fixture.hpp"
 
@@ -75,6 +76,26 @@ TEST_F(PlanTest, TheCallersUidIsNotTakenWhereSbxCannotLookAtItsOwnSandbox) {
   const Error failure = error(request({"true"}));
   EXPECT_EQ(failure.code, "no-landlock-tier");
   EXPECT_TRUE(failure.message.contains("ptrace_scope"));
+}
+
+TEST_F(PlanTest, ProcessesOfRootsOwnUidAreCountedWhereNoCgroupDoesIt) {
+  EXPECT_FALSE(plan().counts_tasks);
+  canned.host.escapes_process_limit = true;
+  const Plan counted = plan();
+  EXPECT_TRUE(counted.counts_tasks);
+  EXPECT_TRUE(is_degraded(counted, "limits.processes"));
+  EXPECT_EQ(counted.filter.context.served.size(), served_tasks().size());
+
+  RunRequest held = request({});
+  held.hold = true;
+  const Plan session = plan(held);
+  EXPECT_FALSE(session.counts_tasks);
+  EXPECT_TRUE(is_degraded(session, "limits.processes"));
+  EXPECT_TRUE(session.filter.context.served.empty());
+
+  canned.host.control_group.processes = host::Means::cgroup_v2;
+  EXPECT_FALSE(plan().counts_tasks);
+  EXPECT_FALSE(is_degraded(plan(), "limits.processes"));
 }
 
 TEST_F(PlanTest, RequirementsThatNeedACgroupAreNotMet) {

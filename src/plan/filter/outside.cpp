@@ -39,11 +39,14 @@ constexpr int kServed[] = {
 #if defined(__x86_64__)
     SYS_chmod,  SYS_chown,    SYS_lchown,
     SYS_utime,  SYS_utimes,   SYS_futimesat,
-    SYS_fork,   SYS_vfork,
 #endif
     SYS_fchmod, SYS_fchmodat, 452 /* fchmodat2, Linux 6.6 */,
-    SYS_fchown, SYS_fchownat, SYS_utimensat,
-    SYS_clone};
+    SYS_fchown, SYS_fchownat, SYS_utimensat};
+constexpr int kServedTasks[] = {
+#if defined(__x86_64__)
+    SYS_fork, SYS_vfork,
+#endif
+    SYS_clone, SYS_clone3};
 
 Condition word_equals(std::uint8_t argument, std::uint64_t value) {
   return {.argument = argument, .bits = 32, .value = value};
@@ -111,6 +114,10 @@ std::vector<Condition> harmless_requests() {
 
 std::span<const int> served_outside() {
   return kServed;
+}
+
+std::span<const int> served_tasks() {
+  return kServedTasks;
 }
 
 std::vector<std::string> allowed_in_vain(const policy::Syscalls& syscalls) {

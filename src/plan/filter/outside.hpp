@@ -32,9 +32,12 @@ namespace sbx::plan {
 [[nodiscard]] std::vector<Condition> harmless_requests();
 
 /// The calls that the supervisor answers where the program has the caller's own uid: what only the
-/// owner of a file may do and Landlock does not see, and new processes, which no limit of the
-/// kernel's counts apart there.
+/// owner of a file may do and Landlock does not see.
 [[nodiscard]] std::span<const int> served_outside();
+
+/// Those that make a process or thread, which it answers where no limit of the kernel's counts
+/// them.
+[[nodiscard]] std::span<const int> served_tasks();
 
 /// The entries of syscalls.allow that have no effect there.
 [[nodiscard]] std::vector<std::string> allowed_in_vain(const policy::Syscalls& syscalls);

@@ -551,10 +551,7 @@ void note_landlock(const host::Host& host, Plan& plan) {
   note(Promise::disk,
        "it is measured while the program runs, so that it can be over for a moment; files without "
        "a name are not counted");
-  if (callers_own && plan.budgets.processes > 0)
-    note(Promise::processes,
-         "sbx counts before each new process and thread: one can be refused too early while others "
-         "begin, and a program with reapers of its own can exceed it");
+  if (callers_own && plan.budgets.processes > 0) note(Promise::processes, kCountsTasks);
   note(Promise::own_end,
        callers_own
            ? "if sbx, its keeper and the keeper's second are killed or stopped at the same moment, "
