@@ -220,18 +220,24 @@ bool has_live_processes(int lock) {
 
 namespace {
 
+/// Of others' files, which may be many in /tmp, only the names are read.
+bool may_be_own_lock(int disks, const std::string& name, std::string_view prefix) {
+  struct stat facts{};
+  return name.starts_with(prefix) && name.ends_with(kLockEnd) &&
+         ::fstatat(disks, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISREG(facts.st_mode) && facts.st_uid == ::geteuid();
+}
+
 void sweep(int disks, std::string_view prefix) {
-  const auto entries = read_directory(disks);
-  if (!entries) return;
-  for (const Entry& entry : *entries) {
-    if (!entry.name.starts_with(prefix) || !entry.name.ends_with(kLockEnd) ||
-        !S_ISREG(entry.facts.st_mode) || entry.facts.st_uid != ::geteuid())
-      continue;
-    const auto lock = held::open_name(disks, entry.name, O_RDWR);
+  const auto names = read_names(disks);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (!may_be_own_lock(disks, name, prefix)) continue;
+    const auto lock = held::open_name(disks, name, O_RDWR);
     if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) continue;  // its supervisor lives
     if (has_live_processes(lock->get())) continue;
-    remove_tree(disks, entry.name.substr(0, entry.name.size() - std::string_view(kLockEnd).size()));
-    (void)held::remove_file(disks, entry.name);  // or the next sweep does
+    remove_tree(disks, name.substr(0, name.size() - std::string_view(kLockEnd).size()));
+    (void)held::remove_file(disks, name);  // or the next sweep does
   }
 }
 
