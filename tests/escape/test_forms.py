@@ -63,6 +63,8 @@ class Forms(SbxTest):
             self.skipTest(why)
 
     def results(self, form, words):
+        if why := containers.why_not(form):
+            self.skipTest(why)
         uid, options = FORMS[form]
         container = containers.Container(self.tmp / "container", uid, None, "docker", True)
         started = container.directory / "rootfs/started"

@@ -2,12 +2,14 @@
 filter of Docker is not part of the project: SBX_DOCKER_FILTER gives its path; the default is ../shared/data. That of podman is in
 Debian's golang-github-containers-common; SBX_PODMAN_FILTER gives another path."""
 
+import ctypes
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 
+from call_numbers import SYSCALLS
 from harness import HANG, SOURCE
 from sbxtest import SBX, SbxTest
 
@@ -24,10 +26,20 @@ _READ_ONLY = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-tr
 _HERE = {"x86_64": ("amd64", ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"]), "aarch64": ("arm64", ["SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"])}
 
 
-def why_not():
-    """Why no container can be made here; None if one can."""
+# The least ABI of Landlock for each way to wall programs off.
+LEAST_LANDLOCK = {"shielded": 1, "own-uid": 3, "same-uid": 6}
+
+
+def landlock_abi():
+    return ctypes.CDLL(None).syscall(SYSCALLS["landlock_create_ruleset"], None, 0, 1)
+
+
+def why_not(way="shielded"):
+    """Why no container can be made here, or programs can't be walled off so; None if they can."""
     if os.geteuid() != 0:
         return "needs root"
+    if landlock_abi() < LEAST_LANDLOCK[way]:
+        return f"Landlock has ABI {landlock_abi()}, and {way} needs {LEAST_LANDLOCK[way]}"
     return None if _runtime() else "neither runc nor crun is installed"
 
 
@@ -107,9 +119,11 @@ class Container:
 class FilteredTest(SbxTest):
     """In containers under Docker's filter, with parts of /proc hidden."""
 
+    WAY = "own-uid"  # what the class needs
+
     def setUp(self):
         super().setUp()
-        if why := why_not():
+        if why := why_not(self.WAY):
             self.skipTest(why)
         if not DOCKER_FILTER.exists():
             self.skipTest(f"the filter of docker is not here ({DOCKER_FILTER})")

@@ -1,12 +1,11 @@
 """Without namespaces, on this machine itself: what `--isolation landlock` and `auto` keep, also where a container refuses namespaces
 and the other tests are skipped. The attacks are in test_own_uid.py and test_same_uid.py: in containers, which end with them."""
 
-import ctypes
 import socket
 
+from containers import LEAST_LANDLOCK, landlock_abi
 from sbxtest import IS_ROOT, SbxTest, main, refusal_of_namespaces
 
-LANDLOCK_CREATE_RULESET, VERSION = 444, 1
 CONNECT = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))).sendall(b'x')"
 # Each grandchild leaves its session and is nobody's child.
 HOPPING = "import os, time\nfor _ in range(8):\n  if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: time.sleep(3600)\n    os._exit(0)\nprint('begun')"
@@ -17,9 +16,8 @@ class InPlace(SbxTest):
 
     def setUp(self):
         super().setUp()
-        abi = ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, VERSION)
-        if abi < (2 if IS_ROOT else 6):
-            self.skipTest(f"Landlock has ABI {abi} here")
+        if landlock_abi() < LEAST_LANDLOCK["own-uid" if IS_ROOT else "same-uid"]:
+            self.skipTest(f"Landlock has ABI {landlock_abi()} here")
 
     def walled(self, *words, options=(), **rest):
         ended = self.sbx("--isolation", "landlock", *options, "--", *words, **rest)

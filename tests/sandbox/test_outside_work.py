@@ -77,6 +77,8 @@ def script():
 
 
 class Work(FilteredTest):
+    WAY = "same-uid"
+
     def container(self, uid):
         made = super().container(uid)
         self.user_home = self.root / "home/u"

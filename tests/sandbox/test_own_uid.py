@@ -29,13 +29,23 @@ if sys.argv[1] == "sbx":
     sbx.kill()
 elif sys.argv[1] == "keeper":
     os.kill(int(keeper), signal.SIGKILL)
+elif sys.argv[1] == "both":  # neither sees that the other ends
+    sbx.send_signal(signal.SIGSTOP)
+    os.kill(int(keeper), signal.SIGKILL)
+    sbx.kill()
+    print(sbx.wait(), len(of(uid)) > 0)
+    if os.fork() == 0:
+        os.setresuid(int(uid), int(uid), int(uid))
+        os.kill(-1, signal.SIGKILL)
+        os._exit(0)
+    os.wait()
 elif sys.argv[1] == "interrupt":
     sbx.send_signal(signal.SIGINT)
 status = sbx.wait()
 until = time.monotonic() + 60
 while (left := of(uid) + of(str(int(uid) + 1))) and time.monotonic() < until:
     pass
-print(status, len(left), sorted(name for name in os.listdir("/tmp") if name.startswith("sbx-")) if sys.argv[1] != "sbx" else [])
+print(status, len(left), sorted(name for name in os.listdir("/tmp") if name.startswith("sbx-")) if sys.argv[1] not in ("sbx", "both") else [])
 subprocess.run(["sbx", "run", "--isolation", "landlock", "-q", "--", "true"])
 print(sorted(name for name in os.listdir("/tmp") if name.startswith("sbx-")))
 """
@@ -85,6 +95,11 @@ class OwnUid(FilteredTest):
         for killed, timeout, status in (("sbx", "60s", "-9"), ("keeper", "60s", "125"), ("interrupt", "60s", "130"), ("nothing", "2s", "124")):
             done = self.container().run("python3", "-c", ENDS, killed, HOPPING, timeout)
             self.assertEqual(done.stdout.splitlines(), [f"{status} 0 []", "[]"], (killed, done))
+
+    def test_what_runs_stays_where_sbx_and_its_keeper_are_killed_at_once(self):
+        """sbx-security(7), "end". The next run removes the private directory."""
+        done = self.container().run("python3", "-c", ENDS, "both", HOPPING, "60s")
+        self.assertEqual(done.stdout.splitlines(), ["-9 True", "-9 0 []", "[]"], done)
 
     def test_processes_are_counted_exactly(self):
         forks = "import os\nn = 0\ntry:\n    while True:\n        if os.fork() == 0:\n            import signal; signal.pause()\n        n += 1\nexcept OSError as e:\n    print(n, e.errno)"

@@ -172,6 +172,8 @@ except OSError:
 
 
 class SameUid(FilteredTest):
+    WAY = "same-uid"
+
     def container(self, uid=1000, capabilities="docker"):
         made = super().container(uid, capabilities)
         self.make("host", uid)

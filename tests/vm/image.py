@@ -142,6 +142,10 @@ def boot(job, files, source, system, disk_is_root=False):
     problems = pathlib.Path(os.environ.get("SBX_HUMANEVAL") or source.parent / "shared/data/HumanEval.jsonl.gz")
     if problems.exists():
         archive.copy(problems, "t/HumanEval.jsonl.gz", mode=0o644)
+    docker = os.environ.get("SBX_DOCKER_FILTER") or source.parent / "shared/data/moby-default-seccomp.json"
+    for name, place in (("docker", docker), ("podman", os.environ.get("SBX_PODMAN_FILTER") or "/usr/share/containers/seccomp.json")):
+        if os.path.exists(place):
+            archive.copy(place, f"t/{name}-filter.json", mode=0o644)
     for name in ("tests", "policies", "examples"):
         archive.tree(source / name, f"src/{name}", without={"__pycache__"})
     archive.copy(source / "man/sbx-security.7", "src/man/sbx-security.7")  # its tables are those of tests
