@@ -1,6 +1,7 @@
 #include "cli/session_get.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,11 +21,46 @@
 namespace sbx::cli {
 namespace {
 
+/// The command for a destination that is the last operand, as cp(1) has it.
+std::string form_of_target(const Invocation& typed) {
+  const std::vector<std::string>& words = typed.operands;
+  std::string form = "sbx session get";
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) form += " " + shell_word(words[i]);
+  struct stat facts{};
+  const bool is_directory = ::stat(words.back().c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
+  const bool is_file = words.size() == 3 && !words.back().ends_with('/') && !is_directory;
+  return form + (is_file ? " --as " : " --out ") + shell_word(words.back());
+}
+
 /// Names in the sandbox were wrong, or there is something amiss with the place of the copies.
-std::string help_of_get(const std::string& session, const std::vector<workspace::Left>& left) {
+std::string help_of_get(const Invocation& typed, const std::vector<workspace::Left>& left) {
+  const bool is_target = typed.operands.size() > 2 && typed.bring_out.directory.empty() &&
+                         left.size() == 1 && left.front().path == typed.operands.back();
+  if (is_target) return "if that is the target: " + form_of_target(typed);
   const bool is_inside = std::ranges::any_of(
       left, [](const workspace::Left& each) { return each.failed && each.side == Side::sandbox; });
-  return (is_inside ? names_inside(session) + "; " : "") + "--out DIR says where copies go";
+  return (is_inside ? names_inside(typed.operands.front()) + "; " : "") +
+         "--out DIR says where copies go";
+}
+
+/// `get NAME a b`: who means that as cp(1) does has no file replaced by a misreading.
+Status check_several(const Invocation& typed) {
+  if (typed.operands.size() < 3 || !typed.bring_out.directory.empty()) return {};
+  for (std::size_t i = 1; i < typed.operands.size(); ++i) {
+    std::string_view name = typed.operands[i];
+    while (name.ends_with('/')) name.remove_suffix(1);
+    name.remove_prefix(name.rfind('/') + 1);  // npos + 1 is 0
+    struct stat facts{};
+    if (!name.empty() && ::lstat(std::string(name).c_str(), &facts) != 0) continue;
+    return cli::usage(
+        "usage",
+        fmt::format("each of several paths is copied to this directory, which has \"{}\" already",
+                    printable(name.empty() ? typed.operands[i] : name)),
+        fmt::format("if the last one is the target: {}; --out . copies all of them here and "
+                    "replaces what has their names",
+                    form_of_target(typed)));
+  }
+  return {};
 }
 
 /// The files that say what the session may do and the links that lead to them, where they lie and
@@ -123,6 +159,7 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
     return cli::usage("usage",
                       "the last path, \".\", is the session's whole directory, not a target",
                       "leave it out to copy into the working directory; --out DIR names another");
+  SBX_TRY(check_several(typed));
   const std::string directory = typed.bring_out.directory.empty() ? "." : typed.bring_out.directory;
   session::Client asking = SBX_TRY(session::Client::connect(host, typed.operands.front()));
   const protocol::SessionFacts facts = SBX_TRY(asking.ask(protocol::InfoRequest{}));
@@ -145,7 +182,7 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   if (!got) return fail(call->explained(std::move(got).error()));
   const int status = SBX_TRY(call->end());
   const int told = tell_done(typed, {{"files", files_json(got->brought)}}, got->left,
-                             got->more_left, help_of_get(typed.operands.front(), got->left));
+                             got->more_left, help_of_get(typed, got->left));
   if (told != kDone) return told;
   if (!typed.output.quiet && !typed.output.json) tell_brought(got->brought);
   if (got->broken) {  // the answer is printed

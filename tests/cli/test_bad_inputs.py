@@ -325,6 +325,8 @@ SESSIONS = (
     ("get copy:good.txt d", 2, "the session first", "sbx session get copy good.txt --out d", "session get copy good.txt --out d"),
     ("get copy good.txt .", 2, '"."', "--out DIR", "session get copy good.txt --out d"),
     ("get copy good.txt ./", 2, '"."', "leave it out", "session get copy good.txt --out d"),
+    ("get copy good.txt cell.py", 2, '"good.txt" already', "sbx session get copy good.txt --as cell.py", "session get copy good.txt --as d/x"),
+    ("get copy nosuch good.txt d", 2, '"good.txt" already', "sbx session get copy nosuch good.txt --out d", "session get copy good.txt --out d"),
     ("get work x --nosuch", 2, "--nosuch", "sbx session get --help"),
     ("ls", 2, "the name of a session", "sbx session list"),
     ("ls nosuch", 2, "nosuch", "sbx session start nosuch"),
