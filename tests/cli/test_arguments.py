@@ -338,10 +338,20 @@ class Arguments(SbxTest):
             done = subprocess.run(["sh", "-c", script, SBX], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
             self.assertTrue(report.exists(), (closed, done))
-            self.assertIn(b'"sbx.run/1"', report.read_bytes())
+            record = json.loads(report.read_text())
+            self.assertEqual(record["schema"], "sbx.run/1")
             report.unlink()
             if closed == "<&-":
                 self.assertEqual((done.returncode, done.stdout), (7, b"out\n"), done)
+                continue
+            lost = "stderr" if closed == "2>&-" else "stdout"
+            self.assertEqual((done.returncode, record["write_error"]["stream"], record["outcome"]["exit_code"]), (125, lost, 7), done)
+            if closed == ">&-":
+                self.assertIn(b"cannot write stdout: it is not open for writing", done.stderr)
+
+    def test_a_closed_stream_that_nothing_is_written_to_is_no_failure(self):
+        done = subprocess.run(["sh", "-c", 'exec "$0" run -- true <&- >&-', SBX], env=self.environment(), cwd=self.work, stderr=subprocess.PIPE, timeout=120, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
 
 
 if __name__ == "__main__":

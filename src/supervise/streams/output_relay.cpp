@@ -289,8 +289,11 @@ OutputRelay::Step OutputRelay::sink_said(const Taken& taken) {
     return Step::end;
   }
   write_error_ = taken.error;
-  notes_.push_back("cannot write " + options_.name + ": " + ::strerrordesc_np(taken.error) +
-                   "; the rest of it is dropped");
+  notes_.push_back(
+      "cannot write " + options_.name + ": " +
+      (taken.error == EBADF
+           ? "it is not open for writing; where it isn't wanted: >/dev/null"
+           : std::string(::strerrordesc_np(taken.error)) + "; the rest of it is dropped"));
   return Step::again;
 }
 

@@ -34,7 +34,11 @@ bool for_writing(int fd) {
 
 Sink::Sink(int fd) : fd_(fd) {
   struct stat facts{};
-  if (fd < 0 || !for_writing(fd) || ::fstat(fd, &facts) != 0) return;
+  if (fd < 0) return;
+  if (!for_writing(fd) || ::fstat(fd, &facts) != 0) {
+    kind_ = Kind::closed;
+    return;
+  }
   if (S_ISFIFO(facts.st_mode)) kind_ = Kind::pipe;
   if (S_ISSOCK(facts.st_mode)) kind_ = Kind::socket;
   if (S_ISREG(facts.st_mode) || S_ISBLK(facts.st_mode)) kind_ = Kind::file;
@@ -86,6 +90,7 @@ Sink::Spliced Sink::splice_from(int source, std::size_t limit) {
 
 Taken Sink::write(std::string_view bytes) {
   if (kind_ == Kind::nothing) return {.count = bytes.size()};
+  if (kind_ == Kind::closed) return {.state = SinkState::failed, .error = EBADF};
   ssize_t written = 0;
   if (kind_ == Kind::socket) {
     written = ::send(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -25,8 +25,9 @@ struct Taken {
 /// changes O_NONBLOCK: the caller's shell shares that flag.
 class Sink {
  public:
-  /// Borrows the descriptor. -1, or one that isn't writable, accepts and drops everything, so that
-  /// a command doesn't fail only because its caller had closed fd 1 or 2.
+  /// Borrows the descriptor. -1 accepts and drops everything. One that isn't writable fails at the
+  /// first byte: a caller who had closed fd 1 learns that output is lost, and a command without
+  /// output doesn't fail for it.
   explicit Sink(int fd);
 
   [[nodiscard]] int fd() const { return own_.valid() ? own_.get() : fd_; }
@@ -43,7 +44,7 @@ class Sink {
   [[nodiscard]] Taken write(std::string_view bytes);
 
  private:
-  enum class Kind : std::uint8_t { nothing, pipe, socket, file, terminal, device };
+  enum class Kind : std::uint8_t { nothing, closed, pipe, socket, file, terminal, device };
   [[nodiscard]] bool writable() const;
   [[nodiscard]] static Taken failure(int error);
 
