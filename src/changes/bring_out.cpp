@@ -233,7 +233,8 @@ Status BringOut::collect(const workspace::ChangeSet& changes, const Telling& tel
                         printable(options_.directory) + "\n");
   };
   done_.collected = SBX_TRY(workspace::collect(copy_, changes, target_.get(), what));
-  telling.remark(collected_words(*done_.collected, what.patterns, options_.directory));
+  telling.remark(collected_words(*done_.collected, what.patterns, options_.directory) +
+                 uncollected_words(*done_.collected, options_.collect));
   return {};
 }
 

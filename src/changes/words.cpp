@@ -395,6 +395,17 @@ std::string collected_words(const workspace::Collected& collected,
   return collected.files.empty() ? text + changed : text;
 }
 
+std::string uncollected_words(const workspace::Collected& collected,
+                              const std::vector<std::string>& typed) {
+  if (collected.files.empty()) return {};
+  std::string text;
+  for (const std::string& each : collected.unmet)
+    if (std::ranges::find(typed, each) != typed.end())
+      text += fmt::format("sbx: no new or changed file matches --collect {}\n",
+                          shortened(printable(shell_word(each)), 200));
+  return text;
+}
+
 std::string lost_words(const std::vector<LostChange>& lost, const std::string& state_directory) {
   std::vector<workspace::Left> left;
   for (const LostChange& each : lost) left.push_back({.path = each.path, .why = each.why});

@@ -38,6 +38,9 @@ enum class Texts : bool { left_out, shown };
 [[nodiscard]] std::string collected_words(const workspace::Collected& collected,
                                           const std::vector<std::string>& patterns,
                                           const std::string& directory);
+/// Beside collected_words(): the typed patterns that brought nothing where another one did.
+[[nodiscard]] std::string uncollected_words(const workspace::Collected& collected,
+                                            const std::vector<std::string>& typed);
 /// What a set that was kept in `state_directory` has not.
 [[nodiscard]] std::string lost_words(const std::vector<LostChange>& lost,
                                      const std::string& state_directory);

@@ -170,17 +170,20 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& state,
   return std::pair(work.take(), std::move(outcome));
 }
 
-/// Something else is written beside the files: that there are none is not worth a word.
+/// Something else is written beside the files: that there are none is not worth a word where no
+/// pattern was given for them.
 void tell_collected(const BringOutTask& state, const changes::BringOutOptions& options,
                     const changes::BroughtOut& out, ReaderEvents& events) {
   if (!out.collected) return;
   const workspace::Collected& done = *out.collected;
-  if (done.files.empty() && done.left.empty() && done.unmatched == 0) return;
+  const bool has_some = !done.files.empty() || !done.left.empty() || done.unmatched > 0;
+  if (!has_some && options.collect.empty()) return;
   std::vector<std::string> patterns = options.collect;
   if (patterns.empty())
     for (const auto& each : state.held.policy().filesystem.outputs.collect)
       patterns.push_back(each.value);
-  events.say(changes::collected_words(done, patterns, options.directory));
+  events.say(changes::collected_words(done, patterns, options.directory) +
+             changes::uncollected_words(done, options.collect));
 }
 
 Result<protocol::BroughtOutAnswer> answer(BringOutTask& state, const protocol::KeepRequest& asked) {

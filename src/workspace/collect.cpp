@@ -25,14 +25,12 @@ namespace {
 
 constexpr std::uint64_t kUnmatchedNamed = 20;
 
-/// By a pattern, or by the plain name of a directory above it.
-bool is_chosen(const std::vector<std::string>& patterns, const std::string& path) {
-  if (matches_any(patterns, path)) return true;
+/// By itself, or as the plain name of a directory above it.
+bool chooses(const std::string& pattern, const std::string& path) {
+  if (matches(pattern, path)) return true;
+  if (plan::is_wild(pattern)) return false;
   for (std::string at = directory_of(path); at != "."; at = directory_of(at))
-    if (std::ranges::any_of(patterns, [&](const std::string& each) {
-          return !plan::is_wild(each) && matches(each, at);
-        }))
-      return true;
+    if (matches(pattern, at)) return true;
   return false;
 }
 
@@ -47,7 +45,9 @@ std::string path_of(int directory) {
 class Collector {
  public:
   Collector(const Copy& copy, int target, const Collecting& what, std::optional<Owner> owner)
-      : copy_(copy), target_(target), place_(path_of(target)), what_(what), owner_(owner) {}
+      : copy_(copy), target_(target), place_(path_of(target)), what_(what), owner_(owner) {
+    collected_.unmet = what.patterns;
+  }
 
   void take(const Change& change) {
     const bool has_content =
@@ -56,7 +56,7 @@ class Collector {
     if (what_.patterns.empty()) {
       if (change.change != ChangeKind::created) return pass_over(change);
       if (change.type != FileType::file) return;
-    } else if (!is_chosen(what_.patterns, change.path)) {
+    } else if (!is_chosen(change.path)) {
       return pass_over(change);
     }
     if (std::string why = reason_against(change); !why.empty())
@@ -74,6 +74,17 @@ class Collector {
   [[nodiscard]] Collected result() { return std::move(collected_); }
 
  private:
+  /// Every pattern is asked: each that chooses nothing is named.
+  bool is_chosen(const std::string& path) {
+    bool chosen = false;
+    for (const std::string& each : what_.patterns) {
+      if (!chooses(each, path)) continue;
+      std::erase(collected_.unmet, each);
+      chosen = true;
+    }
+    return chosen;
+  }
+
   /// The user may have meant it: what the patterns don't match is named, a bounded part of it.
   void pass_over(const Change& change) {
     if (change.type != FileType::file) return;
@@ -223,7 +234,10 @@ Result<Collected> collect(const Copy& copy, const ChangeSet& changes, int target
   (void)::flock(target, LOCK_UN);  // closing it would do the same
   collected.left.insert(collected.left.end(), changes.unread.begin(), changes.unread.end());
   for (const Left& each : changes.hidden)
-    if (is_chosen(what.patterns, each.path)) collected.left.push_back(each);
+    if (std::ranges::any_of(what.patterns, [&each](const std::string& pattern) {
+          return chooses(pattern, each.path);
+        }))
+      collected.left.push_back(each);
   return collected;
 }
 

@@ -27,6 +27,7 @@ struct Collected {
   std::vector<Left> left;
   /// files that were created and match no pattern; `left` has the first
   std::uint64_t unmatched = 0;
+  std::vector<std::string> unmet;  ///< patterns that match nothing with content
   /// Files that existed before, were changed and not copied: the first ones, and how many.
   std::vector<std::string> changed;
   std::uint64_t changed_count = 0;

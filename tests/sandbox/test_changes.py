@@ -621,6 +621,8 @@ class CopiedOut(Changes):
         self.assertEqual(files, ["sub/x"])
         self.assertIn(b"not copied: y.txt: matches no pattern", ended.err)
         self.assertIn(b"not matched by sub/* *.md", ended.err)
+        self.assertIn(b"no new or changed file matches --collect '*.md'\n", ended.err)
+        self.assertNotIn(b"matches --collect 'sub", ended.err)
         self.assertIn("y.txt", self.paths(ended.record["out"]["left"]))
 
     def test_a_directory_means_what_is_in_it_and_a_pattern_that_meant_a_file_in_one_is_told(self):

@@ -190,6 +190,9 @@ class Cells(NotebookTest):
         self.assertIn("text/html", table["outputs"][-1]["data"])
 
     def test_files_that_cells_make_come_out_too(self):
+        # Of a pattern that was typed it is told that nothing matches; otherwise the notebook is enough.
+        self.assertIn("nothing to copy to ", self.cells(notebook("1"), "--out", "out", "--collect", "*.png").err)
+        self.assertNotIn("nothing", self.cells(notebook("1"), "--out", "out").err)
         answer = self.cells(notebook("open('made.txt', 'w').write('x')"), "--out", "out")
         self.assertEqual(answer.status, 0, answer)
         self.assertEqual((self.work / "out/made.txt").read_text(), "x")
