@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/reordering.hpp"
+#include "base/hidden.hpp"
 
 namespace sbx {
 namespace {
@@ -40,12 +40,12 @@ bool second_byte_fits(unsigned char lead, unsigned char second) {
   }
 }
 
-/// Control characters, and those that reorder the text around them.
+/// Control characters, and those that nobody sees or that reorder the text around them.
 bool is_steering(std::string_view sequence) {
   const auto first = static_cast<unsigned char>(sequence[0]);
   if (sequence.size() == 1) return first < 0x20 || first == 0x7f;
-  if (begins_with_reordering(sequence)) return true;
-  return first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;  // U+0080 to U+009F
+  const char32_t c = character_of(sequence);
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || is_hidden(c);
 }
 
 void append_escaped(std::string& text, std::string_view bytes) {
@@ -196,8 +196,20 @@ std::string sha256_hex(std::string_view bytes) {
   return text;
 }
 
+namespace {
+
+/// For what a message can't show as it is: \xNN is a byte between $' and ', bash(1), "QUOTING".
+std::string with_escapes(const std::string& word) {
+  std::string doubled;
+  for (const char c : word) doubled += (c == '\\' || c == '\'' ? "\\" : "") + std::string(1, c);
+  return "$'" + printable(doubled) + "'";
+}
+
+}  // namespace
+
 std::string shell_word(const std::string& word) {
   const std::string text = printable(word);
+  if (text != word) return with_escapes(word);
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
            std::strchr("_-./:=@%+,", c) != nullptr;

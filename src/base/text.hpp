@@ -13,9 +13,9 @@ namespace sbx {
 [[nodiscard]] std::string base64(std::string_view bytes);
 /// Nothing where the text is not base64; line feeds in it are allowed.
 [[nodiscard]] std::optional<std::string> base64_bytes(std::string_view text);
-/// For messages: control characters (C0, DEL, C1), characters that reorder the text around them and
-/// bytes that are not UTF-8 as \xNN, so that no text from inside the sandbox can steer a terminal
-/// or fake a line of ours.
+/// For messages: control characters (C0, DEL, C1), characters that nobody sees or that reorder the
+/// text around them, and bytes that are not UTF-8 as \xNN, so that no text from inside the sandbox
+/// can steer a terminal or fake a line of ours.
 [[nodiscard]] std::string printable(std::string_view bytes);
 /// At most `most` bytes (100 at least) where one long word makes it longer: the middle of that is
 /// left out. What is more than twice as long is cut whatever its words.
@@ -25,7 +25,8 @@ namespace sbx {
 /// Lower-case hexadecimal SHA-256.
 [[nodiscard]] std::string sha256_hex(std::string_view bytes);
 
-/// A word as it is typed in a shell: in quotes where it needs them.
+/// A word as it is typed in a shell: in quotes where it needs them, in $'…' what printable()
+/// changes.
 [[nodiscard]] std::string shell_word(const std::string& word);
 
 }  // namespace sbx

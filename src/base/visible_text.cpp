@@ -4,29 +4,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
+#include "base/hidden.hpp"
 #include "base/text.hpp"
 
 namespace sbx {
 namespace {
 
-char32_t character_of(std::string_view sequence) {
-  constexpr std::uint8_t kFirst[] = {0x7F, 0x1F, 0x0F, 0x07};
-  auto value =
-      static_cast<char32_t>(static_cast<unsigned char>(sequence[0]) & kFirst[sequence.size() - 1]);
-  for (const char each : sequence.substr(1))
-    value = value << 6U | (static_cast<unsigned char>(each) & 0x3FU);
-  return value;
-}
-
-/// Not the joiners U+200C and U+200D, which scripts and emoji need.
 bool is_shown_as_number(char32_t c) {
-  constexpr std::pair<char32_t, char32_t> kRanges[] = {
-      {0x00, 0x08},     {0x0B, 0x1F},     {0x7F, 0x9F},     {0x200B, 0x200B}, {0x200E, 0x200F},
-      {0x2028, 0x202E}, {0x2060, 0x2064}, {0x2066, 0x206F}, {0xFEFF, 0xFEFF}, {0xE0000, 0xE007F}};
-  return std::ranges::any_of(kRanges,
-                             [c](const auto& each) { return each.first <= c && c <= each.second; });
+  return c < 0x09 || (c > 0x0A && c < 0x20) || (c >= 0x7F && c <= 0x9F) || is_hidden(c);
 }
 
 }  // namespace

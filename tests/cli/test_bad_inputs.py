@@ -754,6 +754,17 @@ class BadInputs(SbxTest):
             self.assertEqual(self.exited(self.sbx(*options, "--", "cat", "file", cwd=odd)).text, "read", options)
         self.assertEqual(self.exited(self.sbx("--read", self.work, "--", "cat", odd / "file")).text, "read")
 
+    def test_a_cure_with_an_odd_name_can_be_pasted(self):
+        for name in ("a\nb", "a\u200bb", "a\x1b[1mb", "it's\t\\x", os.fsdecode(b"odd\xff"), "plain b"):
+            ended = self.sbx("--report", f"{name}/r.json", "--", "true", json_record=False)
+            self.assertEqual(ended.status, 125, ended)
+            text = ended.err.decode()  # valid UTF-8
+            self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\u200b]")
+            line = re.search(r"^  help: make the directory first: (mkdir -p .*)$", text, re.MULTILINE)
+            self.assertIsNotNone(line, text)
+            subprocess.run(["bash", "-c", line[1]], cwd=self.work, check=True)
+            self.assertTrue((self.work / name).is_dir(), text)
+
     def test_the_policy_of_the_environment_is_used(self):
         ended = self.sbx("true", env=self.environment({"SBX_POLICY": "strict"}))
         self.assertEqual(ended.record["policy"]["name"], "strict", ended)
