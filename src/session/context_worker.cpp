@@ -47,7 +47,10 @@ class ContextWorker {
 
   /// False: it was a spare, and its context needs another interpreter.
   [[nodiscard]] bool run() {
-    const run::Answer answer = interpret();
+    run::Answer answer = interpret();
+    if (cancelled_ != nullptr && answer.outcome &&
+        std::holds_alternative<Cancelled>(answer.outcome->verdict))
+      answer.outcome->detail = cancelled_;
     if (spare_.is_spare()) {
       if (spare_.is_claimed()) return false;
       session_.note(Note::What::gone);
@@ -152,6 +155,20 @@ class ContextWorker {
     return loop.watch(state_.link.get(), EPOLLIN, [this](std::uint32_t) { handle_order(); });
   }
 
+  /// Null: whoever cancelled it knows it.
+  static const char* words_for(EndCause cause) {
+    switch (cause) {
+      case EndCause::stop:
+        return "cancelled by SIGTERM: the session was stopped";
+      case EndCause::lifetime:
+        return "cancelled by SIGTERM: session.lifetime is over";
+      case EndCause::kill:
+      case EndCause::owner:
+        return nullptr;
+    }
+    return nullptr;
+  }
+
   void handle_order() {
     Note note{};
     if (::recv(state_.link.get(), &note, sizeof note, 0) != sizeof note) {
@@ -169,6 +186,7 @@ class ContextWorker {
       case Note::What::signal:
         return supervisor_->signal_main(note.value);
       case Note::What::cancel:
+        cancelled_ = words_for(static_cast<EndCause>(note.value));
         return supervisor_->cancel(SIGTERM);
       case Note::What::end:
         return supervisor_->end(Cancelled{SIGTERM});
@@ -282,6 +300,7 @@ class ContextWorker {
     }
   }
 
+  const char* cancelled_ = nullptr;
   WorkerState& state_;
   const ToSession session_{state_.link, state_.ask};
   CellTurns cells_{state_, session_};

@@ -468,6 +468,7 @@ class Ends(EvalTest):
         record = json.loads(client.communicate(timeout=HANG)[0])
         self.ended(record, "cancelled", "lost")
         self.assertEqual((record["outcome"]["signal"], client.returncode), (signal.SIGTERM, 143))
+        self.assertEqual(record["outcome"]["detail"], "cancelled by SIGTERM: the session was stopped")
         self.nothing_is_left()
 
     def test_cells_of_one_context_wait_for_their_turn(self):
