@@ -361,6 +361,9 @@ Status check_program_input(const Invocation& typed) {
                  "-c CODE; standard input is then what sbx session send sends");
   if (typed.open_stdin) return {};
   if (!request.code_from_stdin || request.stdin_mode != plan::StdinMode::inherit) return {};
+  if (!request.interactive && ::isatty(STDIN_FILENO) == 1)  // the program would be empty
+    return usage("cannot-read", "the program comes from standard input, which is a terminal",
+                 "-c CODE, a file, or a pipe: sbx run --lang python - < FILE; -i gives a prompt");
   const int flags = ::fcntl(STDIN_FILENO, F_GETFL);
   if (flags >= 0 && (flags & O_ACCMODE) != O_WRONLY) return {};
   return usage("cannot-read", "the program comes from standard input, which is closed",

@@ -128,6 +128,12 @@ class Interactive(SbxTest):
         session.expect("\nHello, Ada")
         self.assertEqual(session.end(), 0)
 
+    def test_a_program_that_would_come_from_a_terminal_is_refused(self):
+        session = Person(self, self.command("--lang", "python", "-", json_record=False))
+        session.expect("standard input, which is a terminal")
+        session.expect("-c CODE, a file, or a pipe")
+        self.assertEqual(session.end(), 125)
+
 
 if __name__ == "__main__":
     sbxtest.main()
