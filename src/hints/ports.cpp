@@ -42,7 +42,9 @@ bool is_of_name(char c) {
 Port number(std::string_view text) {
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), port);
-  const bool is_whole = end == text.end() || (!is_of_name(*end) && *end != '.');
+  const char* behind = end;
+  if (behind != text.end() && *behind == '.') ++behind;  // the sentence's end, or more of a name
+  const bool is_whole = behind == text.end() || !is_of_name(*behind);
   return error == std::errc{} && is_whole && port > 0 ? Port(port) : std::nullopt;
 }
 

@@ -21,6 +21,7 @@
 #include "plan/files/git_worktree.hpp"
 #include "plan/files/grants.hpp"
 #include "plan/files/path_text.hpp"
+#include "run/advice.hpp"
 
 namespace sbx::run {
 namespace {
@@ -452,6 +453,8 @@ void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan&
   if (std::string note = note_of_too_large(outcome, policy, style.how); !note.empty())
     outcome.notes.push_back(std::move(note));
   if (std::string note = note_of_unset(outcome, policy, host); !note.empty())
+    outcome.notes.push_back(std::move(note));
+  if (std::string note = note_of_words(outcome, plan, host, style.reader, style.how); !note.empty())
     outcome.notes.push_back(std::move(note));
   if (!has_known_cause(outcome)) {
     std::string note = hint_after(outcome, policy, plan, host, style);

@@ -2,14 +2,19 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/random.hpp"
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "cgroup/acquire.hpp"
+#include "hints/local_files.hpp"
+#include "hints/script.hpp"
 #include "host/host.hpp"
 #include "host/state.hpp"
 #include "plan/make_plan.hpp"
+#include "run/advice.hpp"
 #include "run/hints.hpp"
 #include "run/run.hpp"
 #include "run/user_settings.hpp"
@@ -222,6 +227,7 @@ class Launch {
                                         .person = sinks_.person});
     stamp("changes");
     answer_.brought_out = bring_out.take();
+    tell_unsaved();
     if (!finished)
       fails(std::move(finished).error());
     else if (answer_.brought_out.has_failures)
@@ -239,6 +245,21 @@ class Launch {
   [[nodiscard]] bool bring_out_is_asked() const {
     const changes::BringOutOptions& asked = request_.bring_out;
     return asked.apply || asked.diff || !asked.directory.empty() || !asked.keep.empty();
+  }
+
+  /// What the person typed tells why --out brought nothing.
+  void tell_unsaved() const {
+    const auto& collected = answer_.brought_out.collected;
+    if (sinks_.silent || !collected || !collected->files.empty() || !collected->left.empty())
+      return;
+    const plan::RunRequest& program = request_.program;
+    std::string text = program.code.value_or("");
+    for (std::size_t i = 0; i < std::min<std::size_t>(program.operands.size(), 2); ++i)
+      if (text.empty())  // python3 chart.py
+        text =
+            hints::head_of_script(*answer_.policy, hints::local_view(host_), {program.operands[i]});
+    const std::string note = note_of_unsaved(text);
+    if (!note.empty()) sinks_.person.tell("sbx: " + printable(note) + "\n");
   }
 
   void note_hint() {

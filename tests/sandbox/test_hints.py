@@ -102,6 +102,47 @@ class Hints(SbxTest):
         self.assertIn("sbx: perhaps a file met limits.file_size = \"1M\"; to allow more, add --set 'limits.file_size=\"2M\"'\n", ended.err.decode())
         self.exited(self.sbx(*live, "--set", 'limits.file_size="2M"', *grow))
 
+    def notes(self, *words, status=1, **options):
+        ended = self.sbx(*words, json_record=False, **options)
+        self.assertEqual(ended.status, status, ended)
+        return ended.err.decode()
+
+    def test_a_variable_that_is_not_in_the_sandbox_is_told_and_the_option_helps(self):
+        python = "import os; os.environ['REGION']"
+        programs = [("python3", "-c", python), ("bash", "-c", "set -u; : $REGION"), ("sh", "-c", "set -u; : $REGION")]
+        here = {"REGION": "north"}
+        for program in programs:
+            told = self.sbx("--", *program, env=here, json_record=False)
+            self.assertNotEqual(told.status, 0, told)
+            self.assertIn("sbx: the variable REGION is not in the sandbox; to pass the caller's on, add --env REGION\n", told.err.decode(), program)
+            self.exited(self.sbx("--env", "REGION", "--", *program, env=here))
+        # What is no variable of the environment, has another cause, or is a secret.
+        for code in ("{}['REGION']", "import os\ntry: os.environ['REGION']\nexcept KeyError: pass", "import os; os.environ['GITHUB_TOKEN']",
+                     "import os; os.environ['DATABASE_URL']", "import os; os.environ['LD_PRELOAD']", "import os; os.environ['A B']"):
+            self.assertNotIn("the variable", self.sbx("--lang", "python", "-c", code, json_record=False, env={**here, "GITHUB_TOKEN": "x", "DATABASE_URL": "x"}).err.decode(), code)
+
+    def test_what_a_pip_of_the_system_says_is_told_with_the_way_that_works(self):
+        told = self.notes("--", "sh", "-c", "echo 'This environment is externally managed' >&2; exit 1")
+        self.assertIn(".venv/bin/pip install PACKAGE; then add --venv .venv\n", told)
+        self.assertNotIn("pip", self.notes("--", "sh", "-c", "echo 'This environment is externally managed' >&2", status=0))
+
+    def test_a_picture_that_is_shown_or_saved_elsewhere_is_told_where_out_brings_nothing(self):
+        chart = "class plt: show = lambda: None\n"
+        saving = "class plt:\n    def show(): pass\n    def savefig(name): open(name, 'w').close()\n"
+        for line, told in (("plt.show()", "plt.savefig('chart.png') makes a file"), ("plt.savefig('/tmp/x.png')", "\"/tmp/x.png\" is not in the working directory"),
+                           ("plt.savefig('x.png')\nplt.show()", ""), ("print('plt')", "")):
+            code = (saving if "savefig" in line else chart) + line + "\n"
+            self.write("chart.py", code)
+            for words in (("chart.py",), ("--workspace", ".:overlay", "--", "python3", "chart.py"), ("--lang", "python", "-c", code)):
+                text = self.notes("--out", "out", *words, status=0)
+                if told:
+                    self.assertIn(told, text, words)
+                else:
+                    self.assertNotIn("savefig", text, words)
+        self.write("chart.py", saving + "plt.savefig('x.png')\n")
+        self.notes("--out", "out", "chart.py", status=0)
+        self.assertTrue((self.work / "out/x.png").exists())
+
     def test_who_installs_packages_of_the_system_is_told_where_that_works(self):
         """By what was typed, or by the place that the lines name. Twins: none of both, and a program that ended well."""
         debian = "/var/lib/dpkg" if shutil.which("apt-get") else None

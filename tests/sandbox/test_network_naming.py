@@ -95,7 +95,8 @@ class NetworkNaming(SbxTest):
         secret, script = self.tmp / "secret", self.work / "s.py"
         secret.write_text("https://alice:31337@example.org\n")
         text = "import os, socket, sys\nif sys.argv[1:]: os.remove('s.py'); os.symlink(sys.argv[1], 's.py')\ntry: socket.getaddrinfo('alice', None)\nexcept OSError: pass\n"
-        for more, mode, words, port in (("", "read-write", (secret,), 443), ("# alice:8080\n", "overlay", (), 8080)):
+        for more, mode, words, port in (("", "read-write", (secret,), 443), ("# alice:8080\n", "overlay", (), 8080),
+                                        ("# it is at alice:8080.\n", "overlay", (), 8080), ("# alice:8080.5\n", "overlay", (), 443)):
             script.unlink(missing_ok=True)
             script.write_text(text + more)
             one = self.named(self.exited(self.sbx("--workspace", f".:{mode}", "s.py", *words)))["name alice"]
