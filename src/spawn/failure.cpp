@@ -10,6 +10,7 @@
 #include "base/obstacle.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "plan/program/misread.hpp"
 #include "plan/program/project_environment.hpp"
 #include "spawn/faults.hpp"
 
@@ -116,9 +117,12 @@ Error explain_exec(const plan::Plan& plan, int error) {
                        "' on PATH, and no such program in the working directory";
       result.obstacle = obstacle_of(std::exchange(result.errno_value, 0));
       const std::string& line = plan.command.front();
+      const std::string meant = plan::meant_form(plan.command, "sbx session exec NAME");
       result.hint =
           line.find_first_of(" \t\n|&;<>") != std::string::npos
               ? "for a shell line: sh -c " + shell_word(line)
+          : !meant.empty()
+              ? meant
               : "sbx session put NAME FILE brings a file in; sbx session start --read PATH shows a "
                 "directory from the start";
       return result;

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "plan/files/git_worktree.hpp"
 #include "plan/files/grants.hpp"
+#include "plan/program/misread.hpp"
 #include "plan/program/shebang.hpp"
 
 namespace sbx::plan {
@@ -507,14 +508,17 @@ Status Resolver::run_command(const std::string& name) {
     return not_found("there is no command '" + name + "' on PATH",
                      "for the file here write ./" + name + ", or leave out --");
   if (!path) {
+    const std::string meant =
+        meant_form(request_.operands, starts_sandbox_ ? "sbx run" : "sbx session exec NAME");
     std::string similar = lookup_.similar(name);
     if (similar.empty() && !request_.after_dashes)
       similar = lookup_.similar_file(name, absolute(name));
     return not_found("there is no command '" + name + "' on PATH" +
                          (request_.after_dashes ? "" : " and no such file"),
-                     !similar.empty() ? "did you mean '" + similar + "'?"
-                     : volume.empty() ? kNameOne
-                                      : volume);
+                     !meant.empty()     ? meant
+                     : !similar.empty() ? "did you mean '" + similar + "'?"
+                     : volume.empty()   ? kNameOne
+                                        : volume);
   }
   Launch launch = SBX_TRY(launcher_.program(*path, name));
   if (!policy_.interpreters.allow.empty()) {
