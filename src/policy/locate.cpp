@@ -13,6 +13,7 @@
 
 #include "base/links.hpp"
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "policy/entries.hpp"
 #include "policy/keys.hpp"
 #include "policy/syntax.hpp"
@@ -171,9 +172,10 @@ Result<PolicyText> by_name(const std::string& operand, const std::string& name, 
   if (const PackedPolicy* builtin = find_builtin(name)) {
     for (const std::string& directory : context.policy_directories) {
       if (!exists(file_in(directory, name))) continue;
-      return refuse("shadows-builtin",
-                    quoted(file_in(directory, name)) + " has the name of a built-in policy",
-                    "rename the file, or name it by its path");
+      return refuse(
+          "shadows-builtin",
+          quoted(file_in(directory, name)) + " has the name of a built-in policy",
+          "rename the file, or name it by its path: -p " + shell_word(file_in(directory, name)));
     }
     return PolicyText{.builtin = builtin,
                       .name = name + std::string(kEnding),
