@@ -102,6 +102,16 @@ Status take_result(const CLI::App& app, const OptionRow& row, Invocation& typed)
   return {};
 }
 
+/// `--apply '*.csv' python3 a.py`: its pattern would be run.
+Status check_apply(const Invocation& typed) {
+  const std::vector<std::string>& words = typed.request.operands;
+  if (!typed.bring_out.apply || !typed.bring_out.patterns.empty() || words.empty()) return {};
+  const std::string& word = words.front();
+  if (typed.request.after_dashes || word.find_first_of("*?[") == std::string::npos) return {};
+  return usage("bad-value", fmt::format("\"{}\" stands where the command belongs", printable(word)),
+               fmt::format("a pattern of --apply follows \"=\": --apply={}", shell_word(word)));
+}
+
 Status take_operands(const CommandRow& row, Split& split, Invocation& typed) {
   if (*row.passes_on_to != '\0' && split.after_dashes) {
     const auto passed = split.operands.begin() + static_cast<std::ptrdiff_t>(split.before_dashes);
@@ -121,6 +131,7 @@ Status take_operands(const CommandRow& row, Split& split, Invocation& typed) {
   plan::RunRequest& request = typed.request;
   request.operands.assign(program, split.operands.end());
   request.after_dashes = split.after_dashes;
+  SBX_TRY(check_apply(typed));
   if (request.code || !typed.cell.notebook.empty()) return {};
   if (!request.after_dashes && !request.operands.empty() && request.operands.front() == "-") {
     request.code_from_stdin = true;
@@ -351,6 +362,11 @@ Result<Invocation> parse_command_line(std::span<const char* const> arguments) {
     return usage("reserved",
                  fmt::format("\"sbx {}\" is reserved for a later version", typed.command));
   SBX_TRY(parse_options(*chosen.row, arguments.subspan(chosen.words), typed));
+  if (bare && typed.help && !typed.operands.empty()) {  // sbx --help run
+    typed.help = false;
+    typed.command = "help";
+    return typed;
+  }
   if (bare && !typed.operands.empty())
     return usage("misplaced-option",
                  fmt::format("the command comes first: sbx {}{}",

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -44,7 +45,10 @@ constexpr CommandHabit kCommandHabits[] = {
     {"diff", "sbx session diff {}", "NAME"},
     {"apply", "sbx session apply {}", "NAME"},
     {"sessions", "sbx session list", ""},
+    {"sandboxes", "sbx session list", ""},
+    {"containers", "sbx session list", ""},
     {"sandbox", "sbx session start NAME", ""},
+    {"container", "sbx session start NAME", ""},
     {"history", "sbx session calls {}", "NAME"},
     {"login", "sbx run COMMAND: there are no accounts, sbx works on this machine alone", ""},
     {"image", "sbx policy list: there are no images, a policy says what a program sees", ""},
@@ -78,6 +82,7 @@ constexpr CommandHabit kCommandHabits[] = {
     {"session run", "sbx session exec {}", "NAME -- COMMAND"},
     {"session python", "sbx session eval {}", "NAME -c CODE"},
     {"session ps", "sbx session list", ""},
+    {"session spawn", "sbx session start {}", "NAME"},
     {"session top", "sbx session stats {}", "NAME"},
     {"session cp", "sbx session put NAME FILE, or sbx session get NAME PATH", ""},
     {"session upload", "sbx session put {}", "NAME FILE"},
@@ -100,12 +105,83 @@ struct OptionHabit {
   const char* of_exec;  ///< null: the session's, given at its start
 };
 
+/// Of commands of sessions, in front of kOptionHabits. `commands` begins the command's name.
+struct SessionHabit {
+  std::string_view options;
+  std::string_view commands;
+  const char* form;
+};
+
+constexpr SessionHabit kSessionHabits[] = {
+    {"-k --kernel --kernel-name --kernel_name --language -l --lang", "session start",
+     "a session speaks every language: sbx session eval NAME --lang LANGUAGE -c CODE"},
+    {"--image --template --entrypoint", "session start",
+     "leave it out: there are no images; -p POLICY says what the session may do"},
+    {"-e --eval", "session eval", "-c CODE is a cell; --env NAME=VALUE sets a variable"},
+    {"--code --command --cmd --exec --execute", "session eval", "-c CODE"},
+    {"-k --kernel --kernel-name --kernel_name --language -l", "session eval",
+     "--lang NAME, as --lang python"},
+    {"-f --file --script", "session eval", "the file is an operand: sbx session eval NAME FILE"},
+    {"--out --output-dir --out-dir", "session eval",
+     "--results DIR keeps the values of a cell; sbx session get SESSION PATH --out DIR copies "
+     "files"},
+    {"--out --output-dir --out-dir --collect", "session s",
+     "files come out later: sbx session get NAME PATH --out DIR"},
+    {"--out --output-dir --out-dir --collect", "session e",
+     "files come out by a command: sbx session get NAME PATH --out DIR"},
+    {"--apply --yes", "session e", "afterwards: sbx session apply NAME"},
+    {"--diff", "session e", "afterwards: sbx session diff NAME"},
+    {"--keep", "session e", "afterwards: sbx session keep NAME SET"},
+    {"--apply --diff --keep", "session start",
+     "later: sbx session diff NAME, sbx session apply NAME, sbx session keep NAME SET"},
+    {"--session --name", "session e", "the session is the first operand"},
+};
+
 constexpr const char* kNoCapabilities = "leave it out: a program never has capabilities here";
 constexpr const char* kNoDevices = "leave it out: sbx grants no GPU and no other device";
 constexpr const char* kOwnKernelParts =
     "leave it out: each run has namespaces, a /proc, a /dev and a /tmp of its own";
 
+constexpr const char* kOneUser =
+    "leave it out: inside, every program is the user sandbox, uid 1000, and never root";
+constexpr const char* kNoContainer = "leave it out: there is no daemon, no image and no container";
+constexpr const char* kNothingInstalled =
+    "sbx installs nothing: --venv DIR uses an environment that was made outside";
+
 constexpr OptionHabit kOptionHabits[] = {
+    {"--ulimit --rlimit", "--processes, --cpu-time, --memory or --set 'limits.open_files=1024'",
+     nullptr},
+    {"--shm-size", "--disk SIZE bounds /dev/shm, /tmp and the home together", nullptr},
+    {"--dns --add-host --link --ip", "leave it out: --allow-host HOST lets a host be reached",
+     nullptr},
+    {"-l --label --restart --pull --platform --log-driver --cgroup-parent --storage-opt "
+     "--health-cmd --stop-signal",
+     kNoContainer, kNoContainer},
+    {"--cpuset-cpus --cpu-shares --cpu-quota --cpu --cpu-limit", "--cpus NUMBER", nullptr},
+    {"--memory-limit --mem-limit --max-memory --memory-reservation", "--memory SIZE", nullptr},
+    {"--time-limit --time_limit --wall-time --max-time --stop-timeout", "--timeout TIME",
+     "--timeout TIME"},
+    {"--whitelist --allow-read --ro --readonly", "--read PATH", nullptr},
+    {"--allow-write --rw", "--write PATH", nullptr},
+    {"--allow-net --allow --allow-hosts --allow-domain", "--allow-host HOST[:PORT], once for each",
+     nullptr},
+    {"--no-network --no-net --offline", "--net none", nullptr},
+    {"--allow-env", "--env NAME", "--env NAME=VALUE"},
+    {"--output-dir --out-dir --outdir --save --artifacts --results", "--out DIR", nullptr},
+    {"--file --files --input --upload --copy", "--in FILE copies a file in, --read FILE shows it",
+     "sbx session put NAME FILE"},
+    {"-r --packages --package --with --requirements --requirement --pip", kNothingInstalled,
+     kNothingInstalled},
+    {"--code --command --cmd --exec --eval", "--lang NAME -c CODE; a command is an operand",
+     "--lang NAME -c CODE; a command is an operand"},
+    {"--script --program", "the script is an operand: sbx run script.py",
+     "the command is an operand: sbx session exec NAME -- COMMAND"},
+    {"-C --dir --directory --project", "--workspace DIR:overlay", "--cwd DIR"},
+    {"--home --homedir", "leave it out: the home is new and empty; --in FILE:'~/NAME' fills it",
+     "leave it out: the home is the session's own"},
+    {"-y --assume-yes", "--yes, with --apply", "leave it out: a call asks nothing"},
+    {"--commit --persist", "--apply, or --keep NAME", "leave it out: a session keeps its state"},
+    {"--debug --log-level", "-v, and --explain for paths that were not found", "-v"},
     {"-e --env-var --setenv", "--env NAME=VALUE sets a variable",
      "--env NAME=VALUE sets a variable"},
     {"-w --workdir --chdir",
@@ -123,10 +199,10 @@ constexpr OptionHabit kOptionHabits[] = {
     {"--network", "--net none, --net host or --allow-host HOST", nullptr},
     {"--share-net", "--net host", nullptr},
     {"--unshare-net --unshare-all --unshare-user --unshare-pid --unshare-ipc --unshare-uts "
-     "--unshare-cgroup --new-session --proc --dev --tmpfs --clearenv --unsetenv --hostname",
+     "--unshare-cgroup --new-session --init --ipc --pid --userns --uts --cgroupns --proc --dev "
+     "--tmpfs --clearenv --unsetenv --hostname",
      kOwnKernelParts, kOwnKernelParts},
-    {"-u --user --uid --gid", "leave it out: the program has the caller's identity, without rights",
-     "leave it out: the program has the caller's identity, without rights"},
+    {"-u --user --uid --gid --group", kOneUser, kOneUser},
     {"--cap-drop --cap-add --privileged --security-opt", kNoCapabilities, kNoCapabilities},
     {"--read-only", "leave it out: the system is read-only in every run",
      "leave it out: the system is read-only in every run"},
@@ -135,12 +211,13 @@ constexpr OptionHabit kOptionHabits[] = {
      "--set 'network.publish=[\"127.0.0.1:8080:80\"]' leads a port of this machine, 8080, to one "
      "inside, 80",
      nullptr},
-    {"-k --kernel --kernel-name --kernel_name", "--lang NAME, as --lang python", nullptr},
+    {"-k --kernel --kernel-name --kernel_name --language", "--lang NAME, as --lang python",
+     nullptr},
     {"-m --mem --memory-swap", "--memory SIZE", nullptr},
     {"--pids-limit", "--processes NUMBER", nullptr},
     {"--entrypoint --image --template", "name the command: there are no images",
      "name the command: there are no images"},
-    {"-d --detach",
+    {"-d --detach --background --bg",
      "a session keeps what runs in the background: sbx session start work; sbx session exec -d "
      "work -- COMMAND",
      "-d"},
@@ -196,6 +273,20 @@ std::string missing_name(const CommandHabit& habit, std::span<const char* const>
   return is_code ? "NAME -c " : "NAME ";
 }
 
+/// "sandbox list": what another tool calls so is a session here.
+std::string session_habit(std::span<const char* const> arguments) {
+  constexpr auto kOthers = std::to_array<std::pair<std::string_view, const char*>>(
+      {{"ls", "list"}, {"ps", "list"}, {"kill", "stop"}, {"rm", "stop"}});
+  std::vector<const char*> words(arguments.begin(), arguments.end());
+  words.front() = "session";
+  for (const auto& [theirs, ours] : kOthers)
+    if (theirs == words[1]) words[1] = ours;
+  if (std::string form = command_habit(words); !form.empty()) return form;
+  std::string form = "sbx session";
+  for (const char* const word : std::span(words).subspan(1)) form += " " + shell_word(word);
+  return form;
+}
+
 }  // namespace
 
 std::string copy_habit(std::span<const std::string> words) {
@@ -233,7 +324,11 @@ std::string policy_habit(std::string_view value) {
 }
 
 std::string command_habit(std::span<const char* const> arguments) {
+  constexpr auto kSessions =
+      std::to_array<std::string_view>({"sandbox", "sandboxes", "container", "containers"});
   if (arguments.empty()) return {};
+  if (arguments.size() > 1 && std::ranges::find(kSessions, arguments[0]) != kSessions.end())
+    return session_habit(arguments);
   for (const CommandHabit& habit : kCommandHabits) {
     if (!names_command(habit, arguments)) continue;
     const auto words = arguments.subspan(habit.words.contains(' ') ? 2 : 1);
@@ -252,7 +347,9 @@ std::string command_habit(std::span<const char* const> arguments) {
 }
 
 std::string option_habit(std::string_view command, std::string_view option) {
-  const bool is_exec = command == "session exec";
+  for (const SessionHabit& habit : kSessionHabits)
+    if (command.starts_with(habit.commands) && lists(habit.options, option)) return habit.form;
+  const bool is_exec = command == "session exec" || command == "session eval";
   if (command != "run" && !is_exec && command != "session start") return {};
   for (const OptionHabit& habit : kOptionHabits) {
     if (!lists(habit.options, option)) continue;

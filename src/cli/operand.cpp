@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string>
+#include <utility>
 
+#include "base/text.hpp"
 #include "cli/usage.hpp"
 #include "policy/keys.hpp"
 
@@ -11,6 +14,17 @@ namespace sbx::cli {
 namespace {
 
 constexpr const char* kColonHint = "a colon that belongs to a name is written \\:";
+
+/// docker's third part, "ro" or "rw", is the option here.
+std::string without_mode(std::string_view text) {
+  constexpr auto kModesOfDocker = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{":ro", "--read"}, {":rw", "--write"}, {":z", "--read"}, {":Z", "--read"}});
+  for (const auto& [mode, option] : kModesOfDocker)
+    if (text.ends_with(mode))
+      return fmt::format("the option says how it is shown: {} {}", option,
+                         shell_word(std::string(text.substr(0, text.rfind(':')))));
+  return kColonHint;
+}
 
 /// Splits at the first unescaped colon and removes the backslashes.
 Result<PathOperand> split_colon(std::string_view text, std::string_view option) {
@@ -25,7 +39,7 @@ Result<PathOperand> split_colon(std::string_view text, std::string_view option) 
     } else if (text[i] == ':') {
       if (divided)
         return bad_value(fmt::format("{}: more than one colon in \"{}\"", option, text),
-                         kColonHint);
+                         without_mode(text));
       divided = true;
       part = &parts.suffix;
     } else {
@@ -51,7 +65,7 @@ Result<PathOperand> split_path_operand(std::string_view text, std::string_view o
   if (target == Target::absolute && !parts.suffix.empty() && !parts.suffix.starts_with('/'))
     return bad_value(
         fmt::format("{}: the target \"{}\" is not an absolute path", option, parts.suffix),
-        kColonHint);
+        without_mode(text));
   return parts;
 }
 

@@ -20,6 +20,7 @@
 #include "cli/session_files.hpp"
 #include "cli/session_get.hpp"
 #include "cli/session_life.hpp"
+#include "cli/session_order.hpp"
 #include "cli/session_put.hpp"
 #include "cli/session_start.hpp"
 #include "cli/usage.hpp"
@@ -112,9 +113,10 @@ int session_command(const Invocation& typed, const OwnProcess& process) {
   const auto status =
       run_typed(*command, {.typed = typed, .host = *host, .operands = typed.operands});
   if (status) return *status;
-  const Error error = typed.operands.empty()
-                          ? status.error()
-                          : run::naming_session(status.error(), typed.operands.front());
+  const Error error =
+      typed.operands.empty()
+          ? status.error()
+          : naming_order(run::naming_session(status.error(), typed.operands.front()), typed, *host);
   if ((command->traits & SessionCommand::as_program) != 0)
     return complain(typed, error, exit_status::kCouldNot);
   return complain(typed, error);

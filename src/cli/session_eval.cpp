@@ -25,6 +25,7 @@
 #include "cli/cell_words.hpp"
 #include "cli/console.hpp"
 #include "cli/parent.hpp"
+#include "cli/session_order.hpp"
 #include "cli/usage.hpp"
 #include "client/cell.hpp"
 #include "plan/program/languages.hpp"
@@ -172,7 +173,8 @@ class Eval {
   CellRun run() {
     id_ = run::make_run_id();
     const auto status = eval();
-    run_.status = status ? *status : no_result(typed_, id_, status.error());
+    run_.status =
+        status ? *status : no_result(typed_, id_, naming_order(status.error(), typed_, host_));
     if (!status) run_.error = status.error().code;
     return run_;
   }

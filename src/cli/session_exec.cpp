@@ -15,6 +15,7 @@
 #include "cli/report.hpp"
 #include "cli/run_command.hpp"
 #include "cli/session_documents.hpp"
+#include "cli/session_order.hpp"
 #include "cli/usage.hpp"
 #include "protocol/packet.hpp"
 #include "protocol/requests.hpp"
@@ -139,7 +140,7 @@ class Exec {
 
   /// Nothing ran, or nobody knows how it ended.
   int could_not(const Error& error) {
-    const Error named = run::naming_session(error, name_);
+    const Error named = naming_order(run::naming_session(error, name_), typed_, host_);
     (void)tell(named);
     return note_failure(named);
   }

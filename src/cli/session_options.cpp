@@ -28,6 +28,7 @@ Status take_results(Invocation& typed, std::string_view value) {
                       .code = "bad-value",
                       .message = "--results needs a directory",
                       .hint = "for example --results pictures"});
+  SBX_TRY(check_home(value, "--results"));
   typed.cell.results = std::string(value);
   return {};
 }
@@ -49,6 +50,7 @@ Status take_as(Invocation& typed, std::string_view value) {
                       .code = "bad-value",
                       .message = "--as needs a file, or - for standard output",
                       .hint = "for example --as chart.png"});
+  SBX_TRY(check_home(value, "--as"));
   typed.file.as = std::string(value);
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include <sbx/units.hpp>
 
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/habits.hpp"
 #include "cli/usage.hpp"
@@ -64,9 +65,32 @@ class Splitter {
     return {};
   }
 
+  /// The form for an option that another command has, or another tool.
+  [[nodiscard]] std::string form_elsewhere(std::string_view word) const {
+    const std::string_view name = command_.name;
+    const auto has = [word](std::string_view command) {
+      const auto row = std::ranges::find(commands(), command, &CommandRow::name);
+      return row != commands().end() && find_option(*row, word) != nullptr;
+    };
+    if (const std::string_view next = command_.passes_on_to; !next.empty() && has(next))
+      return passed_on();
+    if (std::string form = option_habit(name, word); !form.empty()) return form;
+    if (name.starts_with("session ") && name != "session start" && has("session start"))
+      return fmt::format("the session's, given at its start: sbx session start NAME {}", word);
+    return {};
+  }
+
+  /// "mcp install claude --print -p agent", with the "--" that is missing.
+  [[nodiscard]] std::string passed_on() const {
+    std::string form = fmt::format("sbx {}", command_.name);
+    for (std::size_t i = 0; i < arguments_.size(); ++i)
+      form += (i == at_ ? " -- " : " ") + shell_word(arguments_[i]);
+    return form;
+  }
+
   Status unknown(std::string_view word) const {
     if (unknown_ == UnknownOption::is_skipped) return {};
-    if (const std::string form = option_habit(command_.name, word); !form.empty())
+    if (const std::string form = form_elsewhere(word); !form.empty())
       return usage("unknown-option", fmt::format("unknown option \"{}\"", word), form);
     std::vector<std::string_view> names;
     for (const OptionRow& row : command_.options()) {

@@ -1,5 +1,7 @@
 #include "cli/take.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -76,6 +78,23 @@ Status grant(Invocation& typed, std::string_view value, const char* key, const c
   return {};
 }
 
+/// "a.example,b.example:80" as an option for each; empty for one host, whose ports may be several:
+/// "a.example:80,443".
+std::string one_by_one(std::string_view value) {
+  std::string form;
+  int hosts = 0;
+  for (bool more = true; more;) {
+    const auto comma = value.find(',');
+    const std::string part(trimmed(value.substr(0, comma), kBlanksOfToml));
+    more = comma != std::string_view::npos;
+    value = more ? value.substr(comma + 1) : std::string_view();
+    if (part.empty()) continue;
+    const bool is_port = hosts > 0 && part.find_first_not_of("0123456789-*") == std::string::npos;
+    form += is_port ? "," + part : (hosts++ > 0 ? " " : "") + ("--allow-host " + shell_word(part));
+  }
+  return hosts > 1 ? form : std::string();
+}
+
 Result<int> descriptor(std::string_view value, const char* option) {
   const auto number = SBX_TRY(whole_number(value, option));
   if (number > 1'000'000)
@@ -87,6 +106,17 @@ Result<int> descriptor(std::string_view value, const char* option) {
 }
 
 }  // namespace
+
+Status check_home(std::string_view value, const char* option) {
+  if (value != "~" && !value.starts_with("~/")) return {};
+  const std::string rest(value.substr(1));
+  const bool is_plain = shell_word(rest) == rest;
+  return bad_value(fmt::format("{}: no shell put the home in place of \"~\" in \"{}\"", option,
+                               printable(value)),
+                   fmt::format("{} {}; a directory of that name is ./~", option,
+                               is_plain || rest.empty() ? "\"$HOME" + rest + "\""
+                                                        : "\"$HOME\"" + shell_word(rest)));
+}
 
 // --- policy
 
@@ -136,6 +166,9 @@ Status take_disk(Invocation& typed, std::string_view value) {
 }
 
 Status take_output(Invocation& typed, std::string_view value) {
+  if (value.ends_with(".ipynb") || value.contains('/'))
+    return bad_value("--output is a size, and \"" + printable(value) + "\" names a file",
+                     "--out DIR brings files out, with --cells the notebook too");
   SBX_TRY(size(typed, value, "output.stdout", "--output"));
   SBX_TRY(size(typed, value, "output.stderr", "--output"));
   return size(typed, value, "output.passed", "--output");
@@ -200,6 +233,8 @@ Status take_net(Invocation& typed, std::string_view value) {
 }
 
 Status take_allow_host(Invocation& typed, std::string_view value) {
+  if (const std::string form = one_by_one(value); !form.empty())
+    return bad_value("--allow-host takes one host, got \"" + printable(value) + "\"", form);
   set_key(typed.allow_hosts, "network.allow",
           "[" + policy::quoted(policy::with_default_port(value)) + "]", "--allow-host", true);
   return {};
@@ -221,6 +256,7 @@ Status take_env(Invocation& typed, std::string_view value) {
 Status take_env_file(Invocation& typed, std::string_view value) {
   if (value.empty())
     return bad_value("--env-file needs a file", "for example --env-file .env.test");
+  SBX_TRY(check_home(value, "--env-file"));
   typed.variables.push_back({.kind = run::VariableSource::Kind::file, .text = std::string(value)});
   return {};
 }
@@ -243,6 +279,7 @@ Status take_stdin(Invocation& typed, std::string_view value) {
   } else if (value.empty()) {
     return bad_value("--stdin needs inherit, null or a file", "for example --stdin null");
   } else {
+    SBX_TRY(check_home(value, "--stdin"));
     typed.request.stdin_mode = plan::StdinMode::file;
     typed.request.stdin_file = std::string(value);
   }
@@ -268,6 +305,7 @@ Status take_lang(Invocation& typed, std::string_view value) {
 Status take_cells(Invocation& typed, std::string_view value) {
   if (value.empty())
     return bad_value("--cells needs a notebook", "for example --cells report.ipynb");
+  SBX_TRY(check_home(value, "--cells"));
   typed.cell.notebook = std::string(value);
   return {};
 }
@@ -300,6 +338,7 @@ Status take_code(Invocation& typed, std::string_view value) {
 
 Status take_report(Invocation& typed, std::string_view value) {
   if (value.empty()) return bad_value("--report needs a file", "for example --report record.json");
+  SBX_TRY(check_home(value, "--report"));
   typed.output.report_file = std::string(value);
   return {};
 }
@@ -338,6 +377,7 @@ Status take_color(Invocation& typed, std::string_view value) {
 
 Status take_out(Invocation& typed, std::string_view value) {
   if (value.empty()) return bad_value("--out needs a directory", "for example --out results");
+  SBX_TRY(check_home(value, "--out"));
   typed.bring_out.directory = std::string(value);
   return {};
 }

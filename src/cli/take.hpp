@@ -19,6 +19,10 @@ Status sets(Invocation& typed, std::string_view) {
   return {};
 }
 
+/// Refuses a path that begins with "~": a shell puts the home in its place where it begins a word,
+/// and not behind "=" or in quotes.
+[[nodiscard]] Status check_home(std::string_view value, const char* option);
+
 Take take_session;
 Take take_policy;
 Take take_set;

@@ -79,6 +79,10 @@ class Help(SessionTest):
         self.assertGreater(len(known), 40)
         self.assertEqual(set(self.commands()), known)
 
+    def test_the_option_in_front_of_the_command_is_its_help(self):
+        for words in (("run",), ("session", "exec")):
+            self.assertEqual(self.run_sbx("--help", *words).out, self.run_sbx("help", *words).out)
+
     def test_help_fits_the_terminal(self):
         for columns, widest in ((72, 72), (200, 100)):
             person = Person(self, ["/bin/sh", "-c", f'stty cols {columns}; exec "$0" help run', SBX])
@@ -182,6 +186,9 @@ class Help(SessionTest):
                              ("eval print(1)", "sbx session eval NAME -c 'print(1)'"), ("eval f.txt", "sbx session eval NAME f.txt"),
                              ("exec -it", "sbx session exec NAME -i"), ("session python -c 1", "sbx session eval NAME -c 1")):
             self.assertTrue(self.hint(*typed.split()).startswith(begin), typed)
+        for typed, form in (("sandbox create box5", "sbx session start box5"), ("sandbox ls", "sbx session list"), ("container exec box5 true", "sbx session exec box5 true"),
+                            ("sandbox kill box5", "sbx session stop box5")):
+            self.assertTrue(self.hint(*typed.split()).startswith(form), typed)
         for typed in ("python3 f.txt --n 1", "./f.txt", "bash -c ls"):
             self.assertTrue(self.hint(*typed.split()).endswith(f"a program is run by: sbx run {typed}"), typed)
 
@@ -193,10 +200,17 @@ class Help(SessionTest):
                              ("-m 512m", "--memory 512M"), ("--pids-limit 9", "--processes 9"), ("--rm", ""), ("--cap-drop ALL", ""), ("--unshare-all", ""),
                              ("-u nobody", ""), ("--read-only", ""), ("--entrypoint sh", ""), ("--gpus all", ""), ("--device /dev/kvm", ""),
                              ("-p 8080:80", "--set network.publish=[]"), ("-p 127.0.0.1:8080:80/tcp", "--set network.publish=[]"),
-                             ("--publish 8080:80", "--set network.publish=[]"), ("--out=", "--out results")):
+                             ("--publish 8080:80", "--set network.publish=[]"), ("--out=", "--out results"),
+                             ("--user 0", ""), ("--ulimit nofile=9", "--processes 9"), ("--shm-size 1g", "--disk 1G"), ("--label a=b", ""), ("--init", ""),
+                             ("--cpuset-cpus 0", "--cpus 1"), ("--mem-limit 512m", "--memory 512M"), ("--time-limit 5", "--timeout 5s"), ("--ro f.txt", "--read f.txt"),
+                             ("--rw .", "--write ."), ("--allow-net a.example", "--allow-host a.example"), ("--no-network", "--net none"), ("--output-dir results", "--out results"),
+                             ("--upload f.txt", "--in f.txt"), ("--code 1", "-c 1"), ("-y", "--yes --apply"), ("--debug", "-v"), ("--language python", "--lang python -c 1"),
+                             ("--dir .", "--workspace .:overlay")):
             hint = self.hint("run", *typed.split(), "true")
             words = tried.split()
             self.assertTrue((words[0] if words else "leave it out") in hint or "name the command" in hint, f"{typed}: {hint}")
+            if "-c" in words:
+                continue
             done = self.run_sbx("run", *words, "--", "true")
             self.assertEqual(done.status, 0, done)
         self.assertIn("""--set 'network.publish=["127.0.0.1:8080:80"]'""", self.hint("run", "-p", "127.0.0.1:8080:80/tcp", "true"))
