@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/unique_fd.hpp"
@@ -10,6 +11,16 @@
 
 namespace sbx::session {
 
+/// Which context a worker has.
+struct ContextOfWorker {
+  std::string name{};
+  std::string language{};
+  std::string directory{};  ///< where it begins; empty: the session's
+  bool was_lost = false;    ///< what an earlier one of this name remembered
+  std::string lost_because{};
+  bool is_spare = false;  ///< the session says later which context it is
+};
+
 /// What a worker has for one call or one context.
 struct WorkerState {
   // From the session's process, which it was forked from:
@@ -18,15 +29,7 @@ struct WorkerState {
   UniqueFd link;
   UniqueFd ask;
   std::unique_ptr<cgroup::Group> group{};
-  /// Only a context has this.
-  struct {
-    std::string name{};
-    std::string language{};
-    std::string directory{};  ///< where it begins; empty: the session's
-    bool was_lost = false;    ///< what an earlier one of this name remembered
-    std::string lost_because{};
-    bool is_spare = false;  ///< the session says later which context it is
-  } context{};
+  ContextOfWorker context{};  ///< only a context has it
   // Only a call has these:
   protocol::CallRequest asked{};
   run::Request request{};  ///< the program and its options

@@ -42,7 +42,7 @@ void CellTurns::accept(protocol::EvalRequest request, std::vector<UniqueFd> fds)
   if (!cell) return session_.note(Note::What::answered);
   name(*cell);
   if (!living_) return (void)queue_.push_back(std::move(*cell));
-  if (const Status right = cell->narrow(state_.held.policy(), state_.name.session); !right) {
+  if (const Status right = cell->narrow(sandbox_.policy(), call_.session); !right) {
     cell->answer(right.error());
     return session_.note(Note::What::answered);
   }
@@ -59,7 +59,7 @@ void CellTurns::interrupt() {
 
 void CellTurns::give_up(CellEnd end) {
   if (current_) (void)current_->decide(std::move(end));
-  living_->supervisor.end(Cancelled{SIGTERM});
+  sandbox_.end(Cancelled{SIGTERM});
 }
 
 /// The output before a message. That of the first one read was counted before the reading, because
@@ -115,24 +115,24 @@ void CellTurns::end_all(const run::Answer& answer) {
   if (current_) queue_.push_front(std::move(*current_));
   current_.reset();
   for (OpenCell& cell : std::exchange(queue_, {}))
-    answer_at_end(cell, answer, ready_, state_.context.was_lost);
+    answer_at_end(cell, answer, ready_, context_.was_lost);
 }
 
 void CellTurns::name(OpenCell& cell) const {
-  cell.record.name = state_.name;
-  cell.record.context = state_.context.name;
-  cell.record.language = state_.context.language;
-  cell.record.degraded = state_.held.plan().degraded;
+  cell.record.name = call_;
+  cell.record.context = context_.name;
+  cell.record.language = context_.language;
+  cell.record.degraded = sandbox_.degraded();
   name_state(cell);
 }
 
 /// Of what the cell can find, if it runs now.
 void CellTurns::name_state(OpenCell& cell) const {
-  const bool finds_nothing = count_ == 0 && state_.context.was_lost;
+  const bool finds_nothing = count_ == 0 && context_.was_lost;
   cell.record.state = count_ > 0      ? CellState::kept
                       : finds_nothing ? CellState::lost
                                       : CellState::fresh;
-  cell.record.lost_because = finds_nothing ? state_.context.lost_because : "";
+  cell.record.lost_because = finds_nothing ? context_.lost_because : "";
 }
 
 void CellTurns::client_said(int client) {
@@ -166,7 +166,7 @@ void CellTurns::next() {
   if (phase_ != Phase::idle || queue_.empty()) return;
   current_.emplace(std::move(queue_.front()));
   queue_.pop_front();
-  if (const Status hidden = state_.held.look_for_denied_names(current_->record.degraded); !hidden)
+  if (const Status hidden = sandbox_.look_for_denied_names(current_->record.degraded); !hidden)
     return refuse(hidden.error());
   phase_ = Phase::preparing;
   prepared_ = false;
@@ -201,8 +201,8 @@ void CellTurns::send() {
   if (!ready_) return;
   phase_ = Phase::running;
   name_state(*current_);
-  if (state_.group != nullptr) state_.group->forget_memory_limit();  // of former cells and calls
-  current_->cpu_before = living_->supervisor.cpu_microseconds();
+  sandbox_.forget_memory_limit();
+  current_->cpu_before = sandbox_.cpu_microseconds();
   living_->channel.send_text(current_->begin(++count_, living_->driver));
   if (const Milliseconds limit = current_->wall_time(); limit.count() > 0)
     deadline_ = living_->loop.after(limit, [this, limit] { decide(end_by_time(limit)); });
@@ -216,7 +216,7 @@ void CellTurns::decide(CellEnd end) {
   living_->loop.cancel(deadline_);
   living_->interrupts.begin(Interrupts::Children::end, [this] {
     unstopped_ = "the interpreter did not stop within 2 s after " + cause_of(current_->record.end);
-    living_->supervisor.end(Cancelled{SIGINT});
+    sandbox_.end(Cancelled{SIGINT});
   });
 }
 
@@ -232,7 +232,7 @@ void CellTurns::done(bool ended) {
   if (!ended) return close();
   phase_ = Phase::leaving;
   living_->loop.after(kEndsWithin, [this] {
-    if (phase_ == Phase::leaving) living_->supervisor.end(Cancelled{SIGTERM});
+    if (phase_ == Phase::leaving) sandbox_.end(Cancelled{SIGTERM});
   });
 }
 
@@ -247,10 +247,10 @@ void CellTurns::finish() {
   living_->loop.cancel(deadline_);
   keep_output(*current_);
   current_->record.cpu_ms =
-      current_->said ? (living_->supervisor.cpu_microseconds() - current_->cpu_before) / 1000 : 0;
-  living_->supervisor.renew_cpu_time();  // from here on it counts to the next cell
-  current_->record.denials = living_->supervisor.take_denials();
-  current_->record.limits_met = living_->supervisor.take_limits_met(current_->status());
+      current_->said ? (sandbox_.cpu_microseconds() - current_->cpu_before) / 1000 : 0;
+  sandbox_.renew_cpu_time();  // from here on it counts to the next cell
+  current_->record.denials = sandbox_.take_denials();
+  current_->record.limits_met = sandbox_.take_limits_met(current_->status());
   run::NetworkTrouble network = of_cell_.attempts();
   std::ranges::move(network.refused, std::back_inserter(current_->record.denials));
   current_->record.network_failures = std::move(network.failed);

@@ -16,6 +16,7 @@
 #include "run/cell_output.hpp"
 #include "run/launch.hpp"
 #include "session/call_worker.hpp"
+#include "session/cell_sandbox.hpp"
 #include "session/driver_channel.hpp"
 #include "session/drivers.hpp"
 #include "session/interrupts.hpp"
@@ -27,7 +28,6 @@ namespace sbx::session {
 /// What the worker of a context has from when its interpreter lives. All are borrowed.
 struct LivingInterpreter {
   EventLoop& loop;
-  supervise::Supervisor& supervisor;
   DriverChannel& channel;
   Interrupts& interrupts;
   const Driver& driver;
@@ -37,8 +37,10 @@ struct LivingInterpreter {
 /// to the answer.
 class CellTurns {
  public:
-  CellTurns(const WorkerState& state, const ToSession& session)
-      : state_(state), session_(session) {}
+  /// All are borrowed.
+  CellTurns(const ContextOfWorker& context, const run::CallName& call, CellSandbox& sandbox,
+            const ToSession& session)
+      : context_(context), call_(call), sandbox_(sandbox), session_(session) {}
 
   /// `out`, `err`: what the interpreter writes.
   [[nodiscard]] Status attach(const LivingInterpreter& interpreter, UniqueFd out, UniqueFd err);
@@ -111,7 +113,9 @@ class CellTurns {
   void keep_output(OpenCell& cell);
   void answer(OpenCell& cell);
 
-  const WorkerState& state_;
+  const ContextOfWorker& context_;
+  const run::CallName& call_;
+  CellSandbox& sandbox_;
   const ToSession& session_;
   std::optional<LivingInterpreter> living_;
   std::unique_ptr<run::CellOutput> output_;

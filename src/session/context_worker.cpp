@@ -22,6 +22,7 @@
 #include "session/interrupts.hpp"
 #include "session/questions.hpp"
 #include "session/spare_interpreter.hpp"
+#include "session/supervised_cells.hpp"
 #include "session/worker_process.hpp"
 
 namespace sbx::session {
@@ -124,7 +125,7 @@ class ContextWorker {
 
   Status live_in(EventLoop& loop, supervise::Supervisor& supervisor) {
     loop_ = &loop;
-    supervisor_ = &supervisor;
+    supervisor_ = sandbox_.supervisor = &supervisor;
     interrupts_.emplace(
         loop, Interrupts::Signals{.interrupt = [this] { supervisor_->signal_group(SIGINT); },
                                   .unheard =
@@ -137,11 +138,8 @@ class ContextWorker {
                                         supervise::Supervisor::kill_foreground(
                                             init_, cells_.began_microseconds());
                                       }});
-    const LivingInterpreter living{.loop = loop,
-                                   .supervisor = supervisor,
-                                   .channel = *channel_,
-                                   .interrupts = *interrupts_,
-                                   .driver = *driver_};
+    const LivingInterpreter living{
+        .loop = loop, .channel = *channel_, .interrupts = *interrupts_, .driver = *driver_};
     channel_->close_driver_ends();
     SBX_TRY(cells_.attach(living, std::move(out_), std::move(err_)));
     questions_.attach(living);
@@ -303,8 +301,9 @@ class ContextWorker {
   const char* cancelled_ = nullptr;
   WorkerState& state_;
   const ToSession session_{state_.link, state_.ask};
-  CellTurns cells_{state_, session_};
-  Questions questions_{state_, session_, cells_};
+  SupervisedCells sandbox_{state_};
+  CellTurns cells_{state_.context, state_.name, sandbox_, session_};
+  Questions questions_{state_.context, session_, cells_};
   SpareInterpreter spare_;
   const Driver* driver_ = nullptr;
   std::optional<DriverChannel> channel_;

@@ -54,14 +54,14 @@ void Questions::end_all(const run::Answer& answer) {
 }
 
 void Questions::answer(Inspection& question) {
-  question.answer(state_.context.language, state_.context.name, cells_.count());
+  question.answer(context_.language, context_.name, cells_.count());
   session_.note(Note::What::answered);
 }
 
 /// The client does without. The next cell goes ahead after the grace: if it is not answered either,
 /// its own end decides.
 void Questions::give_up() {
-  queue_.front().answer(state_.context.language, state_.context.name, cells_.count());
+  queue_.front().answer(context_.language, context_.name, cells_.count());
   living_->interrupts.begin(Interrupts::Children::stay, [this] { answered(); });
 }
 

@@ -17,8 +17,9 @@ namespace sbx::session {
 /// Questions about code that does not run, which the interpreter answers between cells.
 class Questions {
  public:
-  Questions(const WorkerState& state, const ToSession& session, CellTurns& cells)
-      : state_(state), session_(session), cells_(cells) {}
+  /// All are borrowed.
+  Questions(const ContextOfWorker& context, const ToSession& session, CellTurns& cells)
+      : context_(context), session_(session), cells_(cells) {}
 
   void attach(const LivingInterpreter& interpreter) { living_.emplace(interpreter); }
   /// One that the session has sent. `fds`: the client's.
@@ -38,7 +39,7 @@ class Questions {
   void give_up();
   void answered();
 
-  const WorkerState& state_;
+  const ContextOfWorker& context_;
   const ToSession& session_;
   CellTurns& cells_;
   std::optional<LivingInterpreter> living_;
