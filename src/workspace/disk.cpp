@@ -68,6 +68,11 @@ UniqueFd take_lock(int disks, const std::string& name) {
   return lock;
 }
 
+/// What can't be removed keeps its lock, by which a later sweep finds it: descriptors may be short.
+void remove_with_lock(int disks, const std::string& name) {
+  if (remove_tree(disks, name)) (void)held::remove_file(disks, name + kLockEnd);
+}
+
 bool can_hold_overlays(int directory) {
   struct statfs facts{};
   return ::fstatfs(directory, &facts) == 0 && facts.f_type != OVERLAYFS_SUPER_MAGIC &&
@@ -184,8 +189,7 @@ DiskDirectory::DiskDirectory(DiskDirectory&& other) noexcept
 
 DiskDirectory::~DiskDirectory() {
   if (name_.empty() || !lock_.valid()) return;
-  remove_tree(disks_.get(), name_);
-  (void)held::remove_file(disks_.get(), name_ + kLockEnd);  // a sweep takes what stays
+  remove_with_lock(disks_.get(), name_);
 }
 
 void DiskDirectory::note_init(pid_t pid) const {
@@ -236,8 +240,7 @@ void sweep(int disks, std::string_view prefix) {
     const auto lock = held::open_name(disks, name, O_RDWR);
     if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) continue;  // its supervisor lives
     if (has_live_processes(lock->get())) continue;
-    remove_tree(disks, name.substr(0, name.size() - std::string_view(kLockEnd).size()));
-    (void)held::remove_file(disks, name);  // or the next sweep does
+    remove_with_lock(disks, name.substr(0, name.size() - std::string_view(kLockEnd).size()));
   }
 }
 
@@ -335,11 +338,9 @@ class Removal {
 
 }  // namespace
 
-void remove_tree(int directory, const std::string& name) {
-  UniqueFd top = Removal::open(directory, name);
-  if (!top.valid()) return;
-  Removal(std::move(top)).run();
-  (void)held::remove_directory(directory, name);
+bool remove_tree(int directory, const std::string& name) {
+  if (UniqueFd top = Removal::open(directory, name); top.valid()) Removal(std::move(top)).run();
+  return held::remove_directory(directory, name) || errno == ENOENT;
 }
 
 }  // namespace sbx::workspace

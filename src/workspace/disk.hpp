@@ -60,7 +60,7 @@ void sweep_private_directories();
 
 /// Removes `name` in `directory` and everything below it, however deep, with 64 descriptors at
 /// most. What another process moves about meanwhile stays, or is removed; nothing outside the tree
-/// is touched.
-void remove_tree(int directory, const std::string& name);
+/// is touched. True if nothing has the name any more.
+bool remove_tree(int directory, const std::string& name);
 
 }  // namespace sbx::workspace
