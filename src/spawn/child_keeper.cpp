@@ -57,7 +57,7 @@ bool is_confined(const Program& program) {
 
 /// When one of the two has ended: a keeper that somebody has stopped does not see the supervisor's
 /// end. Nothing that a signal could end or stop but SIGKILL and SIGSTOP, and no other descriptor.
-[[noreturn]] void end_all_after(int keeper, int supervisor) {
+[[noreturn]] void end_all_after(const Program& program, int keeper, int supervisor) {
   sigset_t all;
   std::memset(&all, 0xff, sizeof all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -68,7 +68,7 @@ bool is_confined(const Program& program) {
                     {.fd = 1, .events = POLLIN, .revents = 0}};
   while (::poll(ended, 2, -1) < 0) {
   }
-  ::kill(-1, SIGKILL);
+  signal_all(program, SIGKILL);
   ::_exit(0);
 }
 
@@ -130,7 +130,7 @@ void start_second(Program& program) {
   const long second = must(program, Stage::payload, 4,
                            call(SYS_clone, static_cast<unsigned long>(CLONE_PARENT | SIGCHLD),
                                 nullptr, nullptr, nullptr, nullptr));
-  if (second == 0) end_all_after(keeper, program.channels.supervisor_pidfd);
+  if (second == 0) end_all_after(program, keeper, program.channels.supervisor_pidfd);
   ::close(keeper);
   program.second = static_cast<pid_t>(second);
 }

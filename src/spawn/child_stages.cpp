@@ -67,23 +67,16 @@ constexpr StageFunction kBegun[] = {
 
 /// Without namespaces and mounts. No parent-death signal: the keeper has to end the others first,
 /// and sees the end of the control socket. Root's rights go before anything is done for the
-/// program; CPUs and control groups are set before that.
+/// program; CPUs and control groups are set before that. The second comes when nothing of the
+/// keeper can be read any more, and before there is anything to end.
 constexpr StageFunction kKeeper[] = {
-    stage<drop_supervisor_ends>,
-    stage<join_groups>,
-    stage<limit_cpus>,
-    stage<wait_for_go>,
-    stage<gather_orphans>,
-    stage<become_keeper>,
-    stage<wipe_arguments>,
-    stage<refuse_dumps>,
-    hand_over_descriptors,
-    run_command,
-    nullptr,
+    stage<drop_supervisor_ends>, stage<join_groups>,    stage<limit_cpus>,
+    stage<wait_for_go>,          stage<gather_orphans>, stage<become_keeper>,
+    stage<wipe_arguments>,       stage<refuse_dumps>,   start_second,
+    hand_over_descriptors,       run_command,           nullptr,
 };
 
-/// Without the right to change ids. The second comes when nothing of the keeper can be read any
-/// more, and before there is anything to end.
+/// The same without the right to change ids.
 constexpr StageFunction kConfined[] = {
     stage<drop_supervisor_ends>, stage<join_groups>,    stage<limit_cpus>,
     stage<wait_for_go>,          stage<gather_orphans>, confine_keeper,

@@ -51,8 +51,8 @@ void take_own_uid(const Program& program);
 /// Where all have the caller's uid: gives up every capability, and enters a domain of Landlock from
 /// which no signal leads out. The program's domain lies in it, so none leads from there to it.
 void confine_keeper(Program& program);
-/// Makes a process beside the keeper, in the same domain, which ends all that is in it when the
-/// keeper has ended: somebody may have killed that.
+/// Makes a process beside the keeper that ends all that the keeper would end, when that or the
+/// supervisor has ended: somebody may have killed them.
 void start_second(Program& program);
 /// When no process of the sandbox is left.
 void end_second(const Program& program);

@@ -164,11 +164,18 @@ void KeptTree::finish(EventLoop& loop, const std::function<void()>& ended) {
   watched_ = last_.get();
 }
 
+/// The keeper is reaped; its second, which has its ids, may be about to end.
 bool UidTree::collect() {
-  if (is_running(handles().uid)) (void)kill_all_of(handles());
-  while (::waitpid(-1, nullptr, WNOHANG | __WALL) > 0) {
-  }
-  return !is_running(handles().uid);
+  const auto reap_ended = [] {
+    while (::waitpid(-1, nullptr, WNOHANG | __WALL) > 0) {
+    }
+  };
+  const auto is_left = [this] { return is_running(handles().uid) || is_running(handles().keeper); };
+  reap_ended();
+  if (!is_left()) return true;
+  (void)kill_all_of(handles());
+  reap_ended();
+  return !is_left();
 }
 
 std::optional<control::Used> KeptTree::reap() {

@@ -553,11 +553,9 @@ void note_landlock(const host::Host& host, Plan& plan) {
        "a name are not counted");
   if (callers_own && plan.budgets.processes > 0) note(Promise::processes, kCountsTasks);
   note(Promise::own_end,
-       callers_own
-           ? "if sbx, its keeper and the keeper's second are killed or stopped at the same moment, "
-             "by other processes of the caller's uid or by root, processes may stay"
-           : "if sbx and its keeper are killed or stopped at the same moment, by root, "
-             "processes may stay");
+       fmt::format("if sbx, its keeper and the keeper's second are killed or stopped at the same "
+                   "moment, by {}root, processes may stay",
+                   callers_own ? "other processes of the caller's uid or by " : ""));
   if (const auto calls = allowed_in_vain(plan.filter.syscalls); !calls.empty())
     note(Promise::allowed_calls, fmt::format("refused all the same: {}", fmt::join(calls, ", ")));
   if (host.landlock_abi < kLandlockScopes)
