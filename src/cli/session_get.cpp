@@ -43,23 +43,32 @@ std::string help_of_get(const Invocation& typed, const std::vector<workspace::Le
          "--out DIR says where copies go";
 }
 
-/// `get NAME a b`: who means that as cp(1) does has no file replaced by a misreading.
+bool is_on_host(const std::string& path) {
+  struct stat facts{};
+  return ::lstat(path.c_str(), &facts) == 0;
+}
+
+/// `get NAME a b`: who means that as cp(1) does has no file replaced by a misreading, and does not
+/// get the sandbox's /tmp for a target /tmp.
 Status check_several(const Invocation& typed) {
   if (typed.operands.size() < 3 || !typed.bring_out.directory.empty()) return {};
+  const auto refuse = [&](const std::string& why) {
+    return cli::usage(
+        "usage", "each of several paths is copied to this directory, " + why,
+        fmt::format("if the last one is the target: {}; --out . copies all of them here and "
+                    "replaces what has their names",
+                    form_of_target(typed)));
+  };
   for (std::size_t i = 1; i < typed.operands.size(); ++i) {
     std::string_view name = typed.operands[i];
     while (name.ends_with('/')) name.remove_suffix(1);
     name.remove_prefix(name.rfind('/') + 1);  // npos + 1 is 0
-    struct stat facts{};
-    if (!name.empty() && ::lstat(std::string(name).c_str(), &facts) != 0) continue;
-    return cli::usage(
-        "usage",
-        fmt::format("each of several paths is copied to this directory, which has \"{}\" already",
-                    printable(name.empty() ? typed.operands[i] : name)),
-        fmt::format("if the last one is the target: {}; --out . copies all of them here and "
-                    "replaces what has their names",
-                    form_of_target(typed)));
+    if (name.empty() || is_on_host(std::string(name)))
+      return refuse(fmt::format("which has \"{}\" already",
+                                printable(name.empty() ? typed.operands[i] : name)));
   }
+  if (is_on_host(typed.operands.back()))
+    return refuse(fmt::format("and the host has \"{}\" too", printable(typed.operands.back())));
   return {};
 }
 
