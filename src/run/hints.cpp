@@ -133,14 +133,6 @@ bool has_known_cause(const Outcome& outcome) {
          !outcome.notes.empty();
 }
 
-/// An interpreter that printed something and exited with a failure, as most scripts do that miss a
-/// file.
-bool is_failed_script(const Outcome& outcome, const plan::Plan& plan) {
-  const auto* exited = std::get_if<Exited>(&outcome.verdict);
-  return exited != nullptr && exited->code == 1 && !plan.interpreter.path.empty() &&
-         outcome.err.bytes > 0;
-}
-
 /// A program that reads the message may have made the link to learn what is there.
 constexpr std::string_view kWhereIsTold = "sbx tells where on a terminal, and so does --explain";
 
@@ -240,6 +232,18 @@ bool says(const Outcome& outcome, std::initializer_list<std::string_view> words)
 /// By its own words alone.
 bool misses_file(const Outcome& outcome) {
   return says(outcome, {"No such file", "no such file", "cannot open file"});
+}
+
+/// A script that failed and speaks of a file that is absent or refused. `err` is empty where both
+/// streams go to one file.
+bool may_miss_files(const Outcome& outcome, const plan::Plan& plan) {
+  const auto* exited = std::get_if<Exited>(&outcome.verdict);
+  const std::string_view said = outcome.err.joined ? outcome.out.last : outcome.err.last;
+  constexpr auto kWords = std::to_array<std::string_view>(
+      {"No such file", "no such file", "cannot open file", "NoSuchFile", "FileNotFound", "ENOENT",
+       "Permission denied", "PermissionError", "EACCES"});
+  return exited != nullptr && exited->code == 1 && !plan.interpreter.path.empty() &&
+         std::ranges::any_of(kWords, [said](auto words) { return said.contains(words); });
 }
 
 /// The grants of one file each that the policy names; a script is shown without one.
@@ -462,7 +466,8 @@ void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan&
     if (note.empty() && found.empty() && style.of_cell && shows_nothing(policy, plan, host) &&
         misses_file(outcome))
       note = share_directory(style.how);
-    if (note.empty() && found.empty() && !plan.explain && is_failed_script(outcome, plan))
+    const bool can_explain = !plan.explain && plan.private_directory.empty();
+    if (note.empty() && found.empty() && can_explain && may_miss_files(outcome, plan))
       note = "note: files outside the policy look absent; rerun with --explain to see which";
     if (!note.empty()) outcome.notes.push_back(std::move(note));
   }

@@ -241,10 +241,16 @@ class Words(SbxTest):
                 self.assertFalse([line for line in said if "exists here" in line or "working directory" in line or "note:" in line], said)
 
     def test_a_failed_script_gets_one_note_and_no_option(self):
+        """Wherever its streams go. What failed for another reason gets none."""
         note = "sbx: note: files outside the policy look absent; rerun with --explain to see which"
-        self.assertEqual(self.said("--lang", "python", "-c", "open('/nosuch')"), [note])
+        for code, told in (("open('/nosuch')", [note]), ("import os; os.listdir('/nosuch')", [note]), ("raise PermissionError(13, 'Permission denied')", [note]),
+                           ("raise SystemExit(3)", []), ("1/0", []), ("int('x')", []), ("assert False", []), ("raise BrokenPipeError(32, 'Broken pipe')", [])):
+            command = ("--lang", "python", "-c", code)
+            self.assertEqual(self.said(*command), told, code)
+            joined = subprocess.run(self.command(*command, json_record=False), env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout.decode()
+            self.assertEqual([line for line in joined.splitlines() if line.startswith("sbx: ")], told, code)
         self.assertEqual(self.said("--explain", "--lang", "python", "-c", "open('/nosuch')"), [])
-        self.assertEqual(self.said("--lang", "python", "-c", "raise SystemExit(3)"), [])
 
     def test_a_hidden_file_is_not_offered(self):
         (self.work / ".env").write_text("A=1\n")
