@@ -145,12 +145,13 @@ class Search {
     } else if (place->is_workspace) {
       hint.text = fmt::format("\"{}\" is in the working directory, which is read-only", name);
       hint.options = {"--workspace", ".:overlay"};
-    } else if (!place->grant.empty()) {
+    } else if (!place->granted_by.empty()) {
       hint.text = place->is_file
                       ? fmt::format("\"{}\" is a mount of its own, of a file, and read-only", name)
                       : fmt::format("\"{}\" is in \"{}\", which is read-only", name, place->target);
-      hint.options = {"--write", plan::operand_text(place->grant)};
-      if (place->grant != place->target)
+      if (place->granted_by == "--read") hint.text += " (--read)";
+      if (!place->grant.empty()) hint.options = {"--write", plan::operand_text(place->grant)};
+      if (!place->grant.empty() && place->grant != place->target)
         hint.options.back() += ":" + plan::operand_text(place->target);
     } else {
       hint.text = fmt::format(

@@ -51,7 +51,8 @@ bool is_private(const std::string& path, const host::Host& host) {
 
 Places::Places(const policy::Policy& policy, const plan::Plan& plan, const host::Host& host,
                const std::vector<std::string>& typed, Reader reader)
-    : plan_(plan),
+    : files_(policy.filesystem),
+      plan_(plan),
       host_(host),
       typed_(typed),
       reader_(reader),
@@ -94,18 +95,21 @@ bool Places::is_dotted_in_home(const std::string& path) const {
   });
 }
 
+bool Places::is_never_told(const std::string& path) const {
+  return path == "/" || plan::is_within(host_.working_directory, path) ||
+         hidden_.covers(path) != nullptr || is_dotted_in_home(path) ||
+         std::ranges::any_of(homes_,
+                             [&](const std::string& home) { return plan::is_within(home, path); });
+}
+
 bool Places::may_be_told(const std::string& path) const {
   const std::string& here = host_.working_directory;
-  if (path == "/" || plan::is_within(here, path) || hidden_.covers(path) != nullptr) return false;
-  if (is_dotted_in_home(path)) return false;
-  bool is_in_home = false;
-  for (const std::string& home : homes_) {
-    if (plan::is_within(home, path)) return false;
-    is_in_home = is_in_home || plan::is_within(path, home);
-  }
+  if (is_never_told(path)) return false;
   // A working directory that is the root, or a home with everything in it, is not a workspace.
   if (here != "/" && plan::is_within(path, here)) return true;
   if (reader_ != Reader::person || is_private(path, host_)) return false;
+  const bool is_in_home = std::ranges::any_of(
+      homes_, [&](const std::string& home) { return plan::is_within(path, home); });
   return is_in_home || is_typed(path);
 }
 
@@ -128,6 +132,18 @@ std::string Places::not_granted(std::string_view name) const {
   return seen->path == path || may_be_told(seen->path) ? path : std::string();
 }
 
+/// Also what --read shows under its own name: the program sees that name anyway.
+std::string Places::grant_of(const plan::Mount& mount) const {
+  const std::string& source = mount.host_source()->path;
+  if (mount.origin.file.empty() || plan::is_forbidden(source)) return {};
+  if (may_be_told(source)) return source;
+  const bool is_read = std::ranges::any_of(
+      files_.read, [&mount](const auto& grant) { return grant.origin == mount.origin; });
+  const bool is_own_name = host_.files->canonical(mount.target).value_or("") == source;
+  const bool is_harmless = !is_never_told(source) && !is_private(source, host_);
+  return is_read && is_own_name && is_harmless ? mount.target : std::string();
+}
+
 std::optional<Places::ReadOnly> Places::read_only(const std::string& path_inside) const {
   if (hidden_.covers(path_inside) != nullptr) return std::nullopt;
   const plan::Mount* const mount = mount_of(plan_, path_inside);
@@ -140,9 +156,10 @@ std::optional<Places::ReadOnly> Places::read_only(const std::string& path_inside
                   .grant = {},
                   .target = mount->target};
   const plan::HostSource* const source = mount->host_source();
-  if (source != nullptr && !mount->origin.file.empty() && !plan::is_forbidden(source->path) &&
-      may_be_told(source->path))
-    result.grant = source->path;
+  if (source != nullptr && mount->origin != files_.system.origin) {
+    result.granted_by = mount->origin.file;
+    result.grant = grant_of(*mount);
+  }
   result.is_file = source != nullptr && !source->is_directory;
   return result;
 }

@@ -44,11 +44,11 @@ class Places {
   /// alone.
   struct ReadOnly {
     bool is_workspace = false;
-    std::string grant;  ///< the host path of the grant that shows it; empty: the system, or nothing
-                        ///< shows it
+    std::string grant;  ///< what --write would name; empty: the system, or it may not be told
     std::string target;
-    bool is_file = false;   ///< the grant, or a mount in a directory that is granted
-    bool is_mount = false;  ///< a directory that can be written to, and is mounted there itself
+    std::string granted_by;  ///< "--read", "p.toml"; empty: the system, or nothing shows it
+    bool is_file = false;    ///< the grant, or a mount in a directory that is granted
+    bool is_mount = false;   ///< a directory that can be written to, and is mounted there itself
   };
   [[nodiscard]] std::optional<ReadOnly> read_only(const std::string& path_inside) const;
 
@@ -64,9 +64,12 @@ class Places {
 
  private:
   [[nodiscard]] bool is_shown(const std::string& path) const;
+  [[nodiscard]] std::string grant_of(const plan::Mount& mount) const;
+  [[nodiscard]] bool is_never_told(const std::string& path) const;
   [[nodiscard]] bool may_be_told(const std::string& path) const;
   [[nodiscard]] bool is_typed(const std::string& path) const;
 
+  const policy::Filesystem& files_;
   const plan::Plan& plan_;
   const host::Host& host_;
   const std::vector<std::string>& typed_;

@@ -88,6 +88,24 @@ class Hints(SbxTest):
         ended = self.sbx("--read", self.tmp / "granted", "--", "python3", "-c", f"open('{self.tmp}/granted/y', 'w')")
         self.assertEqual([kind for kind, _, _ in self.hints(ended)], ["read-only"], ended)
 
+    def test_a_write_to_what_read_shows_is_told_with_the_grant_that_allows_it(self):
+        """By its own name, and also by a link's. Under another name the program does not learn where it is; nor is the home offered."""
+        shown, link = self.tmp / "shown", self.tmp / "link"
+        self.write("x", "x", directory=shown)
+        shown.chmod(0o777)
+        link.symlink_to(shown)
+        for directory in (shown, link):
+            ended = self.sbx("--read", directory, "--", "sh", "-c", f"echo x > {directory}/y")
+            self.assertEqual(self.hints(ended), [("read-only", f"{directory}/y", ["--write", str(directory)])], ended)
+            self.assertEqual(ended.record["hints"][0]["text"], f'"{directory}/y" is in "{directory}", which is read-only (--read)')
+            self.exited(self.sbx("--read", directory, "--write", directory, "--", "sh", "-c", f"echo x > {directory}/y"))
+        policy = self.write("own.toml", f'extends = "default"\n[filesystem]\nread = ["{shown}"]\n')
+        for options, inside, offered in ((("--read", f"{shown}:/data"), "/data", []), (("--read", self.home), self.home, []),
+                                         (("--policy", policy), shown, ["--write", str(shown)])):
+            ended = self.sbx(*options, "--", "sh", "-c", f"echo x > {inside}/y")
+            self.assertEqual(self.hints(ended), [("read-only", f"{inside}/y", offered)], ended)
+            self.assertIn(f'is in "{inside}", which is read-only', ended.record["hints"][0]["text"])
+
     def test_a_directory_that_is_a_mount_is_told_apart_from_what_is_in_it(self):
         ended = self.sbx("--", "rm", "-r", "/dev/shm")
         self.assertEqual(self.hints(ended), [("read-only", "/dev/shm", [])], ended)
