@@ -166,17 +166,26 @@ class Search {
     const std::string path = places_.not_granted(name);
     if (path.empty()) return std::nullopt;
     const std::string inside = places_.inside(name);
-    std::string operand = plan::operand_text(path);
-    std::string where = "which is here but not in the sandbox";
-    if (inside != path) {
-      operand += ":" + plan::operand_text(inside);
-      where = fmt::format("which is \"{}\" here but not in the sandbox", path);
-    }
-    return Hint{.kind = HintKind::not_granted,
-                .what = path,
-                .text = fmt::format("it needs \"{}\", {}", name, where),
-                .options = {"--read", std::move(operand)}};
+    if (inside == path)
+      return Hint{
+          .kind = HintKind::not_granted,
+          .what = path,
+          .text = fmt::format("it needs \"{}\", which is here but not in the sandbox", name),
+          .options = {"--read", plan::operand_text(path)}};
+    Hint hint{.kind = HintKind::not_granted,
+              .what = path,
+              .text = fmt::format("it needs \"{}\", which is \"{}\" here but not in the sandbox",
+                                  name, path),
+              .options = {"--read", plan::operand_text(path) + ":" + plan::operand_text(inside)}};
+    if (has_own_root()) return hint;
+    // Nothing is shown under another name there; a file can be copied.
+    const auto seen = places_.look(path);
+    hint.options.front() = "--in";
+    if (!seen || seen->type != host::FileType::regular) hint.options.clear();
+    return hint;
   }
+
+  [[nodiscard]] bool has_own_root() const { return facts_.plan.private_directory.empty(); }
 
   /// The server is the host's, where one listens there; what is not a terminal does not learn
   /// whether that is so.
@@ -219,7 +228,11 @@ class Search {
   [[nodiscard]] std::optional<Hint> about_module(const std::string& name) const {
     for (const std::string& file : {name + ".py", name})
       for (const std::string& place : {beside_script(file), file})
-        if (auto hint = about_missing(place)) return hint;
+        if (auto hint = about_missing(place)) {
+          // Python looks in the script's own directory on the host, which can't be listed there.
+          if (!has_own_root()) hint->options = {"--workspace", ".:overlay"};
+          return hint;
+        }
     const auto [chosen, script] = python();
     const std::string other =
         chosen.empty() ? "" : interpreter_with(name, chosen, facts_.host, places_);

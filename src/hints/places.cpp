@@ -6,6 +6,7 @@
 #include "plan/files/grants.hpp"
 #include "plan/files/inside.hpp"
 #include "plan/files/path_text.hpp"
+#include "plan/tier/landlock.hpp"
 
 namespace sbx::hints {
 namespace {
@@ -56,6 +57,7 @@ Places::Places(const policy::Policy& policy, const plan::Plan& plan, const host:
       host_(host),
       typed_(typed),
       reader_(reader),
+      directory_inside_(in_view(plan.working_directory)),
       home_inside_(plan::home_of(policy.environment)),
       hidden_(plan::resolve_deny(policy.filesystem.deny, host), host.files.get()) {
   if (host.home.empty()) return;
@@ -63,18 +65,34 @@ Places::Places(const policy::Policy& policy, const plan::Plan& plan, const host:
   if (const auto home = host.files->canonical(host.home)) homes_.push_back(*home);
 }
 
+std::string Places::in_view(const std::string& path) const {
+  const std::string files = plan_.private_directory + "/" + plan::kPrivateFiles;
+  if (plan_.private_directory.empty() || !plan::is_within(path, files)) return path;
+  std::string deepest;
+  std::string target;
+  for (const plan::Mount& mount : plan_.mounts) {
+    const std::string relative = plan::place_in_private(plan_, mount);
+    if (relative.empty()) continue;
+    std::string place = plan::joined(files, relative);
+    if (!plan::is_within(path, place) || place.size() < deepest.size()) continue;
+    deepest = std::move(place);
+    target = mount.target;
+  }
+  return deepest.empty() ? path : target + std::string(plan::below(path, deepest));
+}
+
 std::string Places::inside(std::string_view name) const {
-  return plan::normal(plan::joined(plan_.working_directory, name));
+  return in_view(plan::normal(plan::joined(plan_.working_directory, name)));
 }
 
 std::string Places::outside(std::string_view name) const {
   const std::string path = inside(name);
   if (!host_.home.empty() && plan::is_within(path, home_inside_) && path != home_inside_)
     return plan::normal(host_.home + std::string(plan::below(path, home_inside_)));
+  if (name.starts_with('/')) return path;
   // A call may begin in a directory below the session's, which has the same path here.
-  const bool is_same = plan::is_within(plan_.working_directory, host_.working_directory);
-  return plan::normal(
-      plan::joined(is_same ? plan_.working_directory : host_.working_directory, name));
+  const bool is_same = plan::is_within(directory_inside_, host_.working_directory);
+  return plan::normal(plan::joined(is_same ? directory_inside_ : host_.working_directory, name));
 }
 
 bool Places::is_shown(const std::string& path) const {
@@ -151,8 +169,8 @@ std::optional<Places::ReadOnly> Places::read_only(const std::string& path_inside
   if (!mount->read_only() && mount->target == path_inside)
     return ReadOnly{.grant = {}, .target = path_inside, .is_mount = true};
   if (!mount->read_only()) return std::nullopt;
-  ReadOnly result{.is_workspace = plan::is_within(path_inside, plan_.working_directory) &&
-                                  plan::is_within(plan_.working_directory, mount->target),
+  ReadOnly result{.is_workspace = plan::is_within(path_inside, directory_inside_) &&
+                                  plan::is_within(directory_inside_, mount->target),
                   .grant = {},
                   .target = mount->target};
   const plan::HostSource* const source = mount->host_source();

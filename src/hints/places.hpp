@@ -30,7 +30,8 @@ class Places {
   Places(const policy::Policy& policy, const plan::Plan& plan, const host::Host& host,
          const std::vector<std::string>& typed, Reader reader);
 
-  /// The path inside that a name means.
+  /// The path inside that a name means. Where the sandbox has no root of its own, one in the
+  /// private directory stands for that at which other sandboxes show it.
   [[nodiscard]] std::string inside(std::string_view name) const;
   /// The path on the host that a name means: of a name in the sandbox's home, that in the caller's.
   [[nodiscard]] std::string outside(std::string_view name) const;
@@ -63,6 +64,7 @@ class Places {
   [[nodiscard]] bool is_dotted_in_home(const std::string& path) const;
 
  private:
+  [[nodiscard]] std::string in_view(const std::string& path) const;
   [[nodiscard]] bool is_shown(const std::string& path) const;
   [[nodiscard]] std::string grant_of(const plan::Mount& mount) const;
   [[nodiscard]] bool is_never_told(const std::string& path) const;
@@ -74,6 +76,7 @@ class Places {
   const host::Host& host_;
   const std::vector<std::string>& typed_;
   Reader reader_;
+  std::string directory_inside_;  ///< the working directory
   std::string home_inside_;
   plan::DenyRules hidden_;
   std::vector<std::string> homes_;  ///< the caller's, as named and without links

@@ -424,7 +424,9 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   }
   text += note_lines(outcome.notes);
   append_hints(text, outcome.hints, where);
-  if (where == Cured::command && has_guess(outcome.hints)) say(text, "  to be sure: --explain");
+  // Without a root of the sandbox's own, --explain is refused.
+  const bool can_explain = where == Cured::command && plan.private_directory.empty();
+  if (can_explain && has_guess(outcome.hints)) say(text, "  to be sure: --explain");
   const std::string verdict = std::visit(VerdictSentence{outcome}, outcome.verdict);
   if (!verdict.empty()) say(text, "{}", paint.bold(verdict));
   text += more_words(cure_of_verdict(plan, outcome, limits),

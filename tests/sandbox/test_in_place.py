@@ -1,6 +1,7 @@
 """Without namespaces, on this machine itself: what `--isolation landlock` and `auto` keep, also where a container refuses namespaces
 and the other tests are skipped. The attacks are in test_own_uid.py and test_same_uid.py: in containers, which end with them."""
 
+import json
 import socket
 
 from containers import LEAST_LANDLOCK, landlock_abi
@@ -57,6 +58,45 @@ class InPlace(SbxTest):
             server.accept()[0].close()
             server.setblocking(False)
             self.assertRaises(BlockingIOError, server.accept)
+
+    def hints(self, *words):
+        ended = self.sbx("--isolation", "landlock", "--report", self.tmp / "report.json", *words, json_record=False)
+        self.assertEqual(ended.status, 1, ended)
+        hints = json.loads((self.tmp / "report.json").read_text()).get("hints", [])
+        (self.tmp / "report.json").unlink()
+        lines = [line for line in ended.err.decode().splitlines() if line.startswith("sbx:") and "weaker isolation" not in line]
+        self.assertEqual(len(lines), len(hints), ended)  # no note beside them
+        return [(hint["what"], hint["options"]) for hint in hints]
+
+    def test_what_a_script_misses_is_told_by_its_path_on_the_host_and_the_option_helps(self):
+        """Names of the private directory are another one's in the next run. The script itself was shown."""
+        for name in ("data.csv", "sub/x", "sub/other.py"):
+            self.write(name, "")
+        self.write("failing.py", "1/0\n")
+        self.assertEqual(self.hints("failing.py"), [])
+        for code, name, option in (("open('data' + '.csv')", "data.csv", "--read"), ("import os; open(os.getcwd() + '/data' + '.csv')", "data.csv", "--read"),
+                                   ("open('sub/x')", "sub/x", "--read"), ("import os; os.listdir('su' + 'b')", "sub", "--read"), ("import other", "sub/other.py", "--workspace")):
+            script = self.write("sub/main.py" if "import other" in code else "main.py", code + "\n").relative_to(self.work)
+            for directory in (self.tmp, self.work, self.work / "sub"):
+                directory.chmod(0o755)
+            [(what, options)] = self.hints(script)
+            self.assertEqual((what, options), (str(self.work / name), [option, ".:overlay" if option == "--workspace" else str(self.work / name)]), code)
+            self.exited(self.sbx("--isolation", "landlock", *options, script))
+
+    def test_a_failed_guess_names_no_option_that_is_refused(self):
+        """At a terminal, where the caller's home is told: nothing is shown under another name, but a file can be copied there."""
+        for name in ("notes.txt", "more/deep.txt"):
+            self.write(name, "text", directory=self.home)
+        look = "import os, sys; os.stat(os.path.expanduser('~/' + sys.argv[1]))"
+        command = ("--", "python3", "-c", look, "notes.txt")
+        wanted = f"{self.home}/notes.txt:/home/sandbox/notes.txt"
+        said = self.on_terminal(self.command("--isolation", "landlock", *command, json_record=False))[1].replace("\r\n", " ")
+        self.assertIn(f"add --in {wanted}", said)
+        self.assertNotIn("--explain", said)
+        self.exited(self.sbx("--isolation", "landlock", "--in", wanted, *command))
+        said = self.on_terminal(self.command("--isolation", "landlock", *command[:-1], "more", json_record=False))[1].replace("\r\n", " ")
+        self.assertIn(f'which is "{self.home}/more" here', said)
+        self.assertNotIn(": add", said)
 
     def test_nothing_outlives_the_program(self):
         ended = self.program(HOPPING)  # what is left would be found
