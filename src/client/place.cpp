@@ -13,6 +13,7 @@
 #include "changes/kept.hpp"
 #include "host/state.hpp"
 #include "record/words.hpp"
+#include "session/json.hpp"
 #include "session/session_directory.hpp"
 
 namespace sbx::client {
@@ -40,6 +41,16 @@ std::string make_id(char kind) {
 
 // ---- the session ----
 
+Status check_keeping(const host::Host& host) {
+  auto store = changes::Store::open_or_make(host::state_directory(host));
+  if (store) return {};
+  if (store.error().code == "no-state-directory")
+    store.error().hint =
+        "changes that nobody has applied are kept there: HOME, and XDG_STATE_HOME below it, say "
+        "where";
+  return fail(std::move(store).error());
+}
+
 void Place::prepare(Ready ready) {
   if (has_session()) return ready(true);
   waiting_.push_back(std::move(ready));
@@ -59,6 +70,11 @@ void Place::begin() {
     keep_as_ = rules_.session.empty()
                    ? starting_
                    : starting_.substr(0, kLongestStart) + "-" + random_hex().substr(0, 4);
+  if (!keep_as_.empty())
+    if (const Status keeps = check_keeping(host_); !keeps) {
+      tell_(record::error_text(keeps.error(), {}));
+      return answer_waiting(false);
+    }
   const Status begun = starter_.start(loop_, starting_, keep_as_, [this](const auto& started) {
     // Another server may have started the named one meanwhile.
     if (started || (!rules_.session.empty() && started.error().code == "session-exists"))
@@ -123,34 +139,57 @@ void Place::leave() {
   life_.reset();
 }
 
-void Place::end() {
-  if (!has_session()) return;
+bool Place::end() {
+  if (!has_session()) return true;
   leave();
   if (rules_.session.empty()) {
-    keep();
+    const bool kept = keep();
     if (auto client = connect()) (void)client->stop_and_wait();
-    return;
+    return kept;
   }
   for (const Context& each : contexts_)
     if (auto client = connect())
       (void)client->ask_soon(protocol::RestartRequest{.context = {each.name}});
+  return true;
 }
 
 /// What nobody has applied must not go with the client. The session does the same where this
 /// process is killed.
-void Place::keep() {
+bool Place::keep() {
   auto client = connect();
-  if (!client || keep_as_.empty()) return;
+  if (!client || keep_as_.empty()) return true;
   Task<protocol::KeepRequest> task(std::move(*client), {.set = {keep_as_}, .silent = true});
   const auto kept = task.run();
-  if (!kept) return tell_(record::error_text(kept.error(), {}));
-  if (!kept->kept) return;
+  if (!kept) {
+    tell_(record::error_text(kept.error(), {}));
+    return loses_nothing();
+  }
+  if (!kept->kept) return true;
   const auto& [name, count, bytes, lost] = *kept->kept;
   tell_("sbx: kept " + std::to_string(count) + (count == 1 ? " change" : " changes") +
         ": \"sbx changes diff " + name + "\" shows, \"sbx changes apply " + name + "\" applies " +
         (count == 1 ? "it" : "them") + "\n");
   for (const protocol::LeftFacts& each : lost.value_or(std::vector<protocol::LeftFacts>{}))
     tell_("sbx: not kept: " + printable(each.path) + ": " + printable(each.why) + "\n");
+  return !lost || lost->empty();
+}
+
+/// Names what ends with a session that could not keep it.
+bool Place::loses_nothing() {
+  constexpr std::size_t kMostNamed = 20;
+  auto client = connect();
+  if (!client) return false;
+  Task<protocol::ChangesRequest> task(std::move(*client), {.view = protocol::View::json});
+  const auto seen = task.run();
+  if (seen && seen->changes.empty()) return true;
+  std::string names;
+  std::size_t count = 0;
+  for (const Json& each : seen ? seen->changes : Json::array())
+    if (++count <= kMostNamed)
+      names += (names.empty() ? "" : ", ") + printable(session::member_or(each, "path", ""));
+  if (count > kMostNamed) names += " and " + std::to_string(count - kMostNamed) + " more";
+  tell_("sbx: changes that were not applied are lost" + (names.empty() ? "" : ": " + names) + "\n");
+  return false;
 }
 
 // ---- contexts ----

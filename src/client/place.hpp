@@ -30,6 +30,9 @@ struct Context {
   std::uint64_t used = 0;
 };
 
+/// What nobody has applied can outlive a session. Errors: host "no-state-directory".
+[[nodiscard]] Status check_keeping(const host::Host& host);
+
 /// The session of a front end, which the first call starts, and its contexts.
 class Place {
  public:
@@ -77,7 +80,8 @@ class Place {
   [[nodiscard]] bool has_session() const { return life_.valid(); }
 
   /// Ends the session, and keeps its changes; or ends what is this server's in one that lives on.
-  void end();
+  /// False: changes are lost, and `tell` has heard which.
+  [[nodiscard]] bool end();
 
  private:
   void begin();
@@ -86,7 +90,8 @@ class Place {
   [[nodiscard]] Status hold();
   [[nodiscard]] Status check_joined() const;
   void session_ended();
-  void keep();
+  [[nodiscard]] bool keep();
+  [[nodiscard]] bool loses_nothing();
   [[nodiscard]] Result<Context*> fresh(const std::string& language);
   [[nodiscard]] bool make_room();
   void forget(std::list<Context>::iterator context, const std::string& why);

@@ -183,10 +183,10 @@ void Calls::answer_all() {
   }
 }
 
-void Calls::end() {
+bool Calls::end() {
   pending_.clear();
   jobs_.clear();
-  place_.end();
+  return place_.end();
 }
 
 void Calls::show_progress(const std::string& key, Pending& pending, std::uint64_t began) {

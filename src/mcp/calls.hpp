@@ -38,8 +38,8 @@ class Calls {
   [[nodiscard]] bool are_answered() const { return pending_.empty(); }
   /// Says of what has no answer yet that it gets none.
   void answer_all();
-  /// Ends everything, the session too.
-  void end();
+  /// Ends everything, the session too. False: changes are lost, and the operator has heard which.
+  [[nodiscard]] bool end();
 
  private:
   /// What has not been answered.

@@ -9,6 +9,7 @@
 #include "base/process.hpp"
 #include "base/signals.hpp"
 #include "base/tell.hpp"
+#include "client/place.hpp"
 #include "client/starter.hpp"
 #include "mcp/calls.hpp"
 #include "mcp/message.hpp"
@@ -42,7 +43,8 @@ class Server {
         facts_(facts),
         calls_(loop_, wire_, options, facts, starter, std::move(log)) {}
 
-  Status run() {
+  /// Gives the exit status.
+  Result<int> run() {
     SBX_TRY(loop_.watch(signals_.get(), EPOLLIN, [this](std::uint32_t) {
       while (signals::next(signals_.get()) != 0) is_over_ = true;
     }));
@@ -64,8 +66,7 @@ class Server {
     }
     calls_.answer_all();
     wire_.finish();
-    calls_.end();
-    return {};
+    return calls_.end() ? 0 : exit_status::kCouldNot;
   }
 
  private:
@@ -121,7 +122,7 @@ class Server {
   bool is_over_ = false;
 };
 
-Status begin_and_serve(agent::Options& options) {
+Result<int> begin_and_serve(agent::Options& options) {
   // The starter gets nothing of the client's, and knows nothing that comes from there.
   Wire wire = SBX_TRY(Wire::take());
   const UniqueFd self = process::open_self();
@@ -133,6 +134,8 @@ Status begin_and_serve(agent::Options& options) {
   const Person person{.hears = write_stderr, .answers = {}};
   client::Starter starter = SBX_TRY(client::Starter::fork(start, person));
   const agent::Facts facts = SBX_TRY(agent::facts_of(options));
+  // A session with a name may live already, and its changes outlive this server in it.
+  if (facts.is_copy && options.session.empty()) SBX_TRY(client::check_keeping(facts.host));
   // Where a policy is refused, no file is left behind.
   agent::Log log = SBX_TRY(agent::Log::open(options.log, person));
   UniqueFd signals = SBX_TRY(signals::take());
@@ -144,8 +147,8 @@ Status begin_and_serve(agent::Options& options) {
 }  // namespace
 
 int serve(agent::Options options) {
-  const Status served = begin_and_serve(options);
-  if (served) return 0;
+  const auto served = begin_and_serve(options);
+  if (served) return *served;
   write_stderr(record::error_text(served.error(), {}));
   return exit_status::kCouldNot;
 }

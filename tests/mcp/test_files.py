@@ -240,12 +240,46 @@ class Walls(McpTest):
         log = self.tmp / "log"
         (self.home / ".local").mkdir()
         (self.home / ".local/state").write_text("no directory")
-        client = self.client("--log", log, env={"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": ""})
+        client = self.client("--log", log, "--workspace", ".:read-only", env={"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": ""})
         self.assertEqual(client.refused("run_command", command="true"), "the sandbox can't start: ask the user to run sbx doctor")
         [told, call] = [json.loads(line) for line in log.read_text().splitlines()]
         self.assertIn(".local/state", told["answer"])
         self.assertIn(told["answer"], client.said())
         self.assertEqual(call["call"], "run_command")
+
+    def test_where_changes_can_not_be_kept_the_server_does_not_start(self):
+        """An account without a home of its own may have a directory for sessions."""
+        runtime = self.tmp / "runtime"
+        runtime.mkdir(mode=0o700)
+        env = {"XDG_RUNTIME_DIR": str(runtime), "XDG_STATE_HOME": None}
+        self.assertEqual(self.run_sbx("mcp", env=env).status, 0)
+        (self.home / ".local").rename(self.tmp / "moved")
+        (self.home / ".local").write_text("no directory")
+        refused = self.run_sbx("mcp", env=env)
+        self.assertEqual((refused.status, refused.out), (125, ""), refused)
+        self.assertIn("error[no-state-directory]", refused.err)
+        self.assertIn("changes that nobody has applied are kept there: HOME, and XDG_STATE_HOME", refused.err)
+        client = self.client("--session", "named", env=env)
+        self.assertIn("the sandbox can't start", client.refused("write_file", path="new", content="x"))
+        self.assertIn("error[no-state-directory]", client.said())
+        self.assertEqual(self.run_sbx("mcp", "--workspace", ".:read-only", env=env).status, 0)
+
+    def test_changes_that_are_lost_at_the_end_are_named(self):
+        runtime = self.tmp / "runtime"
+        runtime.mkdir(mode=0o700)
+        log = self.tmp / "log"
+        for written in (["new", "other"], []):
+            with self.subTest(written=written):
+                client = self.client("--log", log, env={"XDG_RUNTIME_DIR": str(runtime), "XDG_STATE_HOME": None})
+                client.text("run_command", command="true")
+                for name in written:
+                    client.text("write_file", path=name, content="x")
+                (self.home / ".local").rename(self.tmp / f"moved-{len(written)}")
+                (self.home / ".local").write_text("no directory")
+                self.assertEqual(client.end(), 125 if written else 0)
+                (self.home / ".local").unlink()
+                self.assertEqual("changes that were not applied are lost: new, other\n" in client.said(), bool(written), client.said())
+        self.assertIn("are lost: new, other", log.read_text())
 
     def sets(self):
         return [each["name"] for each in self.run_sbx("changes", "list", "--json").json["sets"]]
