@@ -289,6 +289,10 @@ class Arguments(SbxTest):
         for words in (("--isolation", "landlock"), ("-p", "./wide.toml")):
             ended = self.sbx(*words, "--explain", "true")
             self.assertEqual((ended.status, ended.record["outcome"]["code"]), (125, without), str(ended))
+        cells = self.write("cells.py", "# %%\n1\n# %%\n2\n")
+        ended = self.sbx("--isolation", "landlock", "--cells", cells, json_record=False)
+        self.assertEqual((ended.status, b"for a session or --cells, can't be kept without namespaces" in ended.err, b'help: isolation = "namespaces"' in ended.err), (125, True, True), ended)
+        self.assertEqual(self.sbx("--isolation", "namespaces", "--cells", cells, json_record=False).status, 0)
         # The setting yields to files, options and locks.
         (directory / "config.toml").write_text('isolation = "landlock"\n')
         self.assertEqual(self.sbx("--explain", "true").record["outcome"]["code"], without)

@@ -94,8 +94,9 @@ Status check_machine(const host::Host& host, bool callers_own) {
 
 Status check_asked(const RunRequest& request) {
   if (request.hold)
-    return needs_namespaces("a sandbox that stays, for the calls of a session,", {},
-                            "sbx run runs one command without them");
+    return needs_namespaces(
+        "a sandbox that stays, for a session or --cells,", {},
+        std::string(kCure) + "; without a session or --cells sbx run runs one command");
   if (request.interactive)
     return needs_namespaces("a terminal of the sandbox's own (-i)", {}, "leave out -i");
   if (request.explain) return needs_namespaces("what --explain reports", {}, "leave out --explain");
