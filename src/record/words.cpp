@@ -176,7 +176,7 @@ std::uint64_t count_of(Number value) {
 /// Where the limits of a command are from, and so what raises them.
 struct Limits {
   const policy::Policy* policy = nullptr;
-  const Budgets* session = nullptr;  ///< null: it is not a call
+  const plan::Plan* session = nullptr;  ///< null: it is not a call
 
   /// True where the call has a smaller limit than its session, of its own.
   [[nodiscard]] bool is_own(std::string_view limit, std::uint64_t value) const {
@@ -186,7 +186,8 @@ struct Limits {
   /// 0: there is no session, or it has no such limit.
   [[nodiscard]] std::uint64_t of_session(std::string_view limit) const {
     std::uint64_t value = 0;
-    if (session != nullptr) with_budget(*session, limit, [&](auto is) { value = count_of(is); });
+    if (session != nullptr)
+      with_budget(session->budgets, limit, [&](auto is) { value = count_of(is); });
     return value;
   }
   [[nodiscard]] std::string cure(const LimitText& limit, std::uint64_t value) const {
@@ -232,6 +233,23 @@ void append_degraded(std::string& text, const std::vector<Degraded>& degraded) {
   for (const Degraded& item : degraded) say(text, "weaker enforcement: {}", degraded_words(item));
 }
 
+/// The cap that ended a run: a stream that is captured has its own.
+Bytes cap_of_output(const plan::Plan& plan, const Outcome& outcome) {
+  const bool of_stdout = outcome.out.truncated;
+  if (!(of_stdout ? outcome.out : outcome.err).text) return plan.output.passed_cap;
+  return of_stdout ? plan.output.stdout_cap : plan.output.stderr_cap;
+}
+
+/// Each stream has a key of its own; the option covers all.
+std::string cure_of_output(const plan::Plan& plan, const Outcome& outcome, const Limits& limits) {
+  const LimitText& limit = *find_limit(name_of(Budget::output));
+  const Bytes cap = cap_of_output(plan, outcome);
+  const Bytes most = limits.session == nullptr ? cap : cap_of_output(*limits.session, outcome);
+  return cap < most && most.count / 2 < cap.count
+             ? fmt::format("{} {}", limit.option, to_text(most))
+             : twice(limit, cap.count);
+}
+
 /// What would have let the run continue. Empty if no option would: a limit outside sbx, or usage
 /// that can't be measured.
 std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome, const Limits& limits) {
@@ -240,12 +258,12 @@ std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome, cons
   // All calls share it, and limits.cpu_time is not it.
   if (over->budget == Budget::cpu_time && outcome.detail.contains(kCpuTimeOfSession))
     return fmt::format("a larger {}", kCpuTimeOfSession);
+  if (over->budget == Budget::output) return cure_of_output(plan, outcome, limits);
   const Budgets& budgets = plan.budgets;
   const auto was_met = [&](std::string_view name) {
     return std::ranges::find(outcome.limits_met, name, &LimitMet::limit) !=
            outcome.limits_met.end();
   };
-  // "output" is none of `budgets`: the verdict names the stream's own key.
   std::string_view name = name_of(over->budget);
   if (over->budget == Budget::memory &&
       (!was_met(name) || plan.control_group.granted.memory_bytes == budgets.memory.count))
@@ -362,6 +380,8 @@ bool is_of_session(const plan::Plan& plan, const Outcome& outcome, const Limits&
   if (limits.session == nullptr) return false;
   const auto* over = std::get_if<OverBudget>(&outcome.verdict);
   if (over == nullptr || outcome.detail.contains(kCpuTimeOfSession)) return true;
+  if (over->budget == Budget::output)
+    return cap_of_output(plan, outcome) == cap_of_output(*limits.session, outcome);
   const std::string_view name = name_of(over->budget);
   bool own = false;
   with_budget(plan.budgets, name, [&](auto value) { own = limits.is_own(name, count_of(value)); });
@@ -400,7 +420,7 @@ void append_hazards(std::string& text, const Outcome& outcome) {
 }  // namespace
 
 std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool verbose,
-                          const Paint& paint, const Budgets* session,
+                          const Paint& paint, const plan::Plan* session,
                           const policy::Policy* policy) {
   const Limits limits{.policy = policy, .session = session};
   const Cured where = session != nullptr ? Cured::session : Cured::command;

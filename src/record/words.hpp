@@ -22,12 +22,12 @@ namespace sbx::record {
 [[nodiscard]] std::string error_text(const Error& error, const Paint& paint);
 [[nodiscard]] std::string findings_text(const policy::Findings& findings, const Paint& paint);
 
-/// Everything worth reporting after a run; empty if it was uneventful. `session`: the budgets of
-/// the session whose call it was, which is to be started with what would allow more. `policy` knows
+/// Everything worth reporting after a run; empty if it was uneventful. `session`: that
+/// whose call it was, which is to be started with what would allow more. `policy` knows
 /// which option set a limit.
 [[nodiscard]] std::string outcome_words(const plan::Plan& plan, const Outcome& outcome,
                                         bool verbose, const Paint& paint,
-                                        const Budgets* session = nullptr,
+                                        const plan::Plan* session = nullptr,
                                         const policy::Policy* policy = nullptr);
 
 /// What is to be changed for a cure: the command itself, or the start of the session in which it

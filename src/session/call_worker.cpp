@@ -81,8 +81,7 @@ class CallWorker {
   [[nodiscard]] std::string words_of(const run::Answer& answer) const {
     if (!answer.errors.empty()) return record::findings_text(answer.errors, paint());
     return record::outcome_words(*answer.plan, *answer.outcome, state_.asked.verbose, paint(),
-                                 &state_.held.plan().budgets,
-                                 answer.policy ? &*answer.policy : nullptr);
+                                 &state_.held.plan(), answer.policy ? &*answer.policy : nullptr);
   }
 
   void report(int status, const std::string& record, const std::string& said) {

@@ -106,6 +106,7 @@ class Passed(SbxTest):
         report = self.tmp / "r.json"
         ended = self.sbx("--output", "10K", "--report", report, "--", "seq", "1", "400000", json_record=False)
         self.assertEqual((ended.status, len(ended.out)), (153, 10240), ended)
+        self.assertTrue(ended.err.endswith(b"written to stdout (output.passed)\nsbx:   to allow more: --output 20K\n"), ended)
         record = json.loads(report.read_text())
         self.assertEqual((record["outcome"]["status"], record["outcome"]["reason"]), ("over-budget", "output"))
         self.assertIn("output.passed", record["outcome"]["rule"])

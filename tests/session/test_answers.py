@@ -424,6 +424,17 @@ class Small(AnswersTest):
         self.assertIn("large: cannot write: File too large; limits.file_size bounds each file: sbx session start --set", put.err)
         self.assertEqual(self.sbx_session("put", "work", "small").status, 0)
 
+    def test_who_reaches_the_limit_of_the_output_is_told_what_allows_more(self):
+        """In a call that has a smaller one than its session the call, and never more than the session has."""
+        self.start_session("--output", "10K")
+        for own, cure in (((), ", start the session with: --output 20K"), (("--output", "4K"), ": --output 8K"), (("--output", "8K"), ": --output 10K")):
+            with self.subTest(own=own):
+                got = self.sbx_session("exec", "work", *own, "--", "seq", "1", "40000")
+                self.assertEqual(got.status, 153, got)
+                self.assertTrue(got.err.endswith(f"sbx:   to allow more{cure}\n"), got)
+        got = self.sbx_session("exec", "work", "--output", "4K", "--", "seq", "1", "40")
+        self.assertEqual((got.status, got.err), (0, ""), got)
+
     def test_a_new_name_for_a_copy_is_answered_with_what_works(self):
         self.start_session()
         self.exec_ok("--", "sh", "-c", "printf piped >/tmp/x")
