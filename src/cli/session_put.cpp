@@ -14,6 +14,9 @@
 #include "cli/console.hpp"
 #include "cli/session_copies.hpp"
 #include "cli/usage.hpp"
+#include "protocol/requests.hpp"
+#include "record/limit_texts.hpp"
+#include "session/client.hpp"
 #include "transfer/host.hpp"
 
 namespace sbx::cli {
@@ -27,11 +30,32 @@ std::string names_of_host(const std::string& session, const std::vector<std::str
                      printable(session));
 }
 
+/// The limit that may have been met where the session has no room; a directory of the host may be
+/// full too.
+std::string more_room(const host::Host& host, const std::string& session) {
+  auto asking = session::Client::connect(host, session);
+  if (!asking) return names_inside(session);
+  const auto facts = asking->ask_soon(protocol::InfoRequest{});
+  if (!facts) return names_inside(session);
+  const std::uint64_t bytes = facts->limits.disk_bytes;
+  return fmt::format(
+      "perhaps limits.disk = {} or limits.disk_files = {} was met: sbx session start NAME {} "
+      "starts one with more",
+      record::toml_value("disk", bytes), facts->limits.disk_files,
+      record::twice(*record::find_limit("disk"), bytes));
+}
+
+bool has_no_room(const workspace::Left& left) {
+  return left.side == Side::sandbox && left.obstacle == Obstacle::no_space;
+}
+
 /// A name of this machine was wrong, or a place in the sandbox.
-std::string help_of_put(const std::string& session, const std::vector<std::string>& sources,
+std::string help_of_put(const host::Host& host, const std::string& session,
+                        const std::vector<std::string>& sources,
                         const std::vector<workspace::Left>& left) {
   const bool is_of_host = std::ranges::any_of(
       left, [](const workspace::Left& each) { return each.failed && each.side == Side::host; });
+  if (!is_of_host && std::ranges::any_of(left, has_no_room)) return more_room(host, session);
   return is_of_host ? names_of_host(session, sources) : names_inside(session);
 }
 
@@ -40,11 +64,11 @@ Json written_json(const std::vector<transfer::Brought>& written, std::uint64_t b
 }
 
 /// Why the sandbox did not write what was sent.
-Error not_written(const workspace::Left& left, const std::string& session) {
+Error not_written(const host::Host& host, const workspace::Left& left, const std::string& session) {
   return {.kind = ErrorKind::host,
           .code = "cannot-write",
           .message = "'" + printable(left.path) + "' in the session: " + left.why,
-          .hint = names_inside(session),
+          .hint = has_no_room(left) ? more_room(host, session) : names_inside(session),
           .obstacle = left.obstacle,
           .side = left.side};
 }
@@ -72,7 +96,7 @@ Result<int> put_stream(const Invocation& typed, const host::Host& host) {
   // The stream was cut, and the sandbox says so too: the cause is here.
   if (!sent && sent.error().code == "cannot-read") return fail(unread_input(sent.error()));
   if (report && !report->left.empty())
-    return fail(not_written(report->left.front(), typed.operands.front()));
+    return fail(not_written(host, report->left.front(), typed.operands.front()));
   if (!sent) return fail(sent.error());
   if (!report) return fail(report.error());
   if (status != kDone || report->written.size() != 1)
@@ -117,7 +141,7 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
                               {"bytes", report->bytes},
                               {"written", files_json(report->written)}},
                              left, sent.more_left + report->more_left,
-                             help_of_put(typed.operands.front(), sources, left));
+                             help_of_put(host, typed.operands.front(), sources, left));
   const bool all = left.empty() && sent.is_whole && status == kDone;
   if (told != kDone) return told;
   if (!typed.output.quiet && !typed.output.json)

@@ -424,6 +424,16 @@ class Small(AnswersTest):
         self.assertIn("large: cannot write: File too large; limits.file_size bounds each file: sbx session start --set", put.err)
         self.assertEqual(self.sbx_session("put", "work", "small").status, 0)
 
+    def test_a_file_for_which_there_is_no_room_names_the_limit(self):
+        self.start_session("--disk", "1M")
+        (self.work / "large").write_bytes(bytes(2 << 20))
+        self.write("small", "x")
+        for put in (self.sbx_session("put", "work", "large", "/tmp/large"), self.sbx_session("put", "work", "-", "/tmp/large", stdin=bytes(2 << 20))):
+            self.assertEqual((put.status, "No space left on device" in put.err), (125, True), put)
+            self.assertRegex(put.err, r'help: perhaps limits.disk = "1M" or limits.disk_files = \d+ was met: sbx session start NAME --disk 2M starts one with more')
+            self.exec_ok("--", "rm", "-f", "/tmp/large")
+        self.assertEqual(self.sbx_session("put", "work", "small", "/tmp/small").status, 0)
+
     def test_who_reaches_the_limit_of_the_output_is_told_what_allows_more(self):
         """In a call that has a smaller one than its session the call, and never more than the session has."""
         self.start_session("--output", "10K")
