@@ -30,7 +30,7 @@ class CommandLine(Codes):
         self.says("reserved", "learn")
         self.says("unknown-command", "lern")
         self.says("missing-command", "policy")
-        self.says("misplaced-option", "--help", "run")
+        self.says("misplaced-option", "--json", "run")
         self.says("usage", "completions", "tcsh")
         self.refuses("nothing-to-run")
         self.refuses("needs-language", "-c", "print(1)")

@@ -87,7 +87,7 @@ class Kept(Changes):
         self.assertEqual(places, sorted(places), shown)
         words = self.changes("show", "set").out.decode()
         self.assertNotIn("+cleaned", words)
-        self.assertRegex(words, r"(?m)^  kept .* of \S* -c '.* \(the command exited", "the command as a shell takes it")
+        self.assertRegex(words, r"(?m)^  kept .* of \S* -c \$'.* \(the command exited", "the command as a shell takes it")
         self.assertEqual(self.tree(), before)
         applied = self.json_of("apply", "--yes", "set")["applied"]
         self.assertEqual((len(applied["done"]), applied["conflicts"], applied["left"]), (4, [], []))

@@ -102,7 +102,7 @@ class Interactive(SbxTest):
         session.expect("[\r\n]waiting")
         session.type(CTRL_Z)
         session.expect("Stopped")
-        session.line("kill -9 %1; wait; jobs; echo none 'left'")
+        session.line("kill -9 %1; fg; jobs; echo none 'left'")  # `wait` does not wait for a job that has stopped
         session.expect("[\r\n]none left")
         session.expect(r"\$ ")
         session.line("echo wait'ing'; cat | tr a-z A-Z")
