@@ -198,11 +198,15 @@ std::string sha256_hex(std::string_view bytes) {
 
 namespace {
 
-/// For what a message can't show as it is: \xNN is a byte between $' and ', bash(1), "QUOTING".
+/// For what a message can't show as it is: \xNN is a byte between $' and ', bash(1), "QUOTING". The
+/// quote is one too: a shell that does not know $' would take \' for the end, and run what follows.
 std::string with_escapes(const std::string& word) {
   std::string doubled;
-  for (const char c : word) doubled += (c == '\\' || c == '\'' ? "\\" : "") + std::string(1, c);
-  return "$'" + printable(doubled) + "'";
+  for (const char c : word) doubled += (c == '\\' ? "\\" : "") + std::string(1, c);
+  std::string text = printable(doubled);
+  for (auto at = text.find('\''); at != std::string::npos; at = text.find('\'', at))
+    text.replace(at, 1, "\\x27");
+  return "$'" + text + "'";
 }
 
 }  // namespace

@@ -798,15 +798,18 @@ class BadInputs(SbxTest):
         self.assertEqual(self.exited(self.sbx("--read", self.work, "--", "cat", odd / "file")).text, "read")
 
     def test_a_cure_with_an_odd_name_can_be_pasted(self):
-        for name in ("a\nb", "a\u200bb", "a\x1b[1mb", "it's\t\\x", os.fsdecode(b"odd\xff"), "plain b"):
+        for name in ("a\nb", "a\u200bb", "a\u3164b", "a\x1b[1mb", "it's\t\\x", "a\x01'; touch taken #", os.fsdecode(b"odd\xff"), "plain b"):
             ended = self.sbx("--report", f"{name}/r.json", "--", "true", json_record=False)
             self.assertEqual(ended.status, 125, ended)
             text = ended.err.decode()  # valid UTF-8
-            self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\u200b]")
+            self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\u200b\u3164]")
             line = re.search(r"^  help: make the directory first: (mkdir -p .*)$", text, re.MULTILINE)
             self.assertIsNotNone(line, text)
             subprocess.run(["bash", "-c", line[1]], cwd=self.work, check=True)
             self.assertTrue((self.work / name).is_dir(), text)
+            # A shell that does not know $'…' makes another name of it, and runs nothing.
+            subprocess.run(["sh", "-c", line[1]], cwd=self.work, check=True)
+            self.assertFalse((self.work / "taken").exists(), text)
 
     def test_the_policy_of_the_environment_is_used(self):
         ended = self.sbx("true", env=self.environment({"SBX_POLICY": "strict"}))
