@@ -11,8 +11,9 @@ namespace {
 
 /// Parts of names whose values are secrets, or that change what programs load.
 constexpr auto kNeverOffered = std::to_array<std::string_view>(
-    {"TOKEN", "SECRET", "PASS", "CREDENTIAL", "KEY", "AUTH", "COOKIE", "DSN", "_URL", "_URI",
-     "CERT", "_PAT", "SESSION", "SOCK", "LD_", "PYTHON"});
+    {"TOKEN", "SECRET",  "PASS",       "CREDENTIAL", "KEY",     "AUTH", "COOKIE",   "DSN",
+     "_URL",  "_URI",    "CERT",       "_PAT",       "SESSION", "SOCK", "LD_",      "PYTHON",
+     "PWD",   "WEBHOOK", "CONNECTION", "JWT",        "PRIVATE", "SEED", "BASH_ENV", "_OPTIONS"});
 
 bool may_be_offered(std::string_view name) {
   const auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
