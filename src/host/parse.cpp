@@ -56,10 +56,11 @@ bool is_full_id_map(std::string_view uid_map) {
          take_word(line) == "4294967295";
 }
 
-bool maps_root_to_root(std::string_view uid_map) {
+bool is_root_outside(std::string_view uid_map, uid_t uid) {
   while (!uid_map.empty()) {
     std::string_view line = take_until(uid_map, '\n');
-    if (take_word(line) == "0") return take_word(line) == "0";
+    uid_t inside = 0;
+    if (read_number(take_word(line), inside) && inside == uid) return take_word(line) == "0";
   }
   return false;
 }

@@ -12,8 +12,9 @@ namespace sbx::host {
 
 /// True for the map of the initial user namespace, user_namespaces(7): one line "0 0 4294967295".
 [[nodiscard]] bool is_full_id_map(std::string_view uid_map);
-/// True if uid 0 is uid 0 of the outer namespace too, as far as that can be seen from inside.
-[[nodiscard]] bool maps_root_to_root(std::string_view uid_map);
+/// True if the uid is 0 in the outer user namespace. Of namespaces around that one nothing can be
+/// seen from inside.
+[[nodiscard]] bool is_root_outside(std::string_view uid_map, uid_t uid);
 /// The sixth field of the uid's line; empty when there is none or it is not absolute.
 [[nodiscard]] std::string home_in_passwd(std::string_view passwd, uid_t uid);
 /// Entries of a PATH that begin with '/', in order.

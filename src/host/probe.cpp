@@ -49,9 +49,9 @@ bool is_privileged() {
   return map && is_full_id_map(*map);
 }
 
-bool is_root_of_machine() {
+bool is_root_of_machine(uid_t uid) {
   const auto map = sys::read_file("/proc/self/uid_map", 4096);
-  return map && maps_root_to_root(*map);
+  return map && is_root_outside(*map, uid);
 }
 
 /// Over the user namespace that sbx is in, whichever that is.
@@ -173,7 +173,7 @@ Result<Host> probe() {
   host.groups = supplementary_groups();
   host.privileged = is_privileged();
   host.changes_ids = changes_ids();
-  host.escapes_process_limit = host.uid == 0 && !host.privileged && is_root_of_machine();
+  host.escapes_process_limit = !host.privileged && is_root_of_machine(host.uid);
   host.landlock_abi = landlock_abi();
   host.emulated = host.landlock_abi == 0 && is_emulated();
   host.cpus = usable_cpus();

@@ -15,11 +15,13 @@ TEST(IdMap, OnlyTheInitialNamespaceMapsEverythingToItself) {
   EXPECT_FALSE(is_full_id_map("0 0 65536\n"));
   EXPECT_FALSE(is_full_id_map("0 0 4294967295\n5 5 1\n"));
   EXPECT_FALSE(is_full_id_map(""));
-  EXPECT_TRUE(maps_root_to_root("         0          0 4294967295\n"));
-  EXPECT_TRUE(maps_root_to_root("1 1 9\n0 0 1\n"));
-  EXPECT_FALSE(maps_root_to_root("         0       1000          1\n"));
-  EXPECT_FALSE(maps_root_to_root("1 0 1\n"));
-  EXPECT_FALSE(maps_root_to_root(""));
+  EXPECT_TRUE(is_root_outside("         0          0 4294967295\n", 0));
+  EXPECT_TRUE(is_root_outside("1 1 9\n0 0 1\n", 0));
+  EXPECT_FALSE(is_root_outside("         0       1000          1\n", 0));
+  EXPECT_FALSE(is_root_outside("1 0 1\n", 0));
+  EXPECT_TRUE(is_root_outside("      1000          0          1\n", 1000));
+  EXPECT_FALSE(is_root_outside("      1000          0          9\n", 1001));
+  EXPECT_FALSE(is_root_outside("", 0));
 }
 
 TEST(PidNamespace, IsThisOneWhereThePidfdShowsTheProcessesOwnNumberOnly) {
