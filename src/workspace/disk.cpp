@@ -32,6 +32,7 @@ namespace {
 constexpr const char* kDisks = "disks";
 constexpr const char* kLockEnd = ".lock";
 constexpr const char* kFiles = "files";
+constexpr std::size_t kNameLength = 16;  ///< of random_hex()
 
 std::unexpected<Error> no_disk(const std::string& state, const char* what) {
   return fail(
@@ -224,12 +225,22 @@ bool has_live_processes(int lock) {
 
 namespace {
 
-/// Of others' files, which may be many in /tmp, only the names are read.
+/// Of others' files, which may be many in /tmp, only the names are read. Others can link a file of
+/// the caller's there.
 bool may_be_own_lock(int disks, const std::string& name, std::string_view prefix) {
   struct stat facts{};
   return name.starts_with(prefix) && name.ends_with(kLockEnd) &&
+         name.size() == prefix.size() + kNameLength + std::string_view(kLockEnd).size() &&
          ::fstatat(disks, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-         S_ISREG(facts.st_mode) && facts.st_uid == ::geteuid();
+         (facts.st_mode & ~S_IFMT) == 0600 && S_ISREG(facts.st_mode) && facts.st_nlink == 1 &&
+         facts.st_uid == ::geteuid();
+}
+
+/// True if it is there, and another's.
+bool is_others(int disks, const std::string& name) {
+  struct stat facts{};
+  return ::fstatat(disks, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+         facts.st_uid != ::geteuid();
 }
 
 void sweep(int disks, std::string_view prefix) {
@@ -239,8 +250,9 @@ void sweep(int disks, std::string_view prefix) {
     if (!may_be_own_lock(disks, name, prefix)) continue;
     const auto lock = held::open_name(disks, name, O_RDWR);
     if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) continue;  // its supervisor lives
-    if (has_live_processes(lock->get())) continue;
-    remove_with_lock(disks, name.substr(0, name.size() - std::string_view(kLockEnd).size()));
+    const std::string own = name.substr(0, name.size() - std::string_view(kLockEnd).size());
+    if (is_others(disks, own) || has_live_processes(lock->get())) continue;
+    remove_with_lock(disks, own);
   }
 }
 

@@ -155,6 +155,55 @@ class Descriptors(SbxTest):
         self.assertIn("open_files", str(ended.record["degraded"]), ended)
 
 
+class PrivateDirectories(SbxTest):
+    """A run without namespaces removes what dead ones left in /tmp, and nothing else."""
+
+    def setUp(self):
+        super().setUp()
+        self.place = pathlib.Path("/tmp/sbx-" + os.urandom(8).hex())
+        self.lock = self.place.with_name(self.place.name + ".lock")
+
+    def left(self, mode=0o600, directory=None):
+        directory = directory or self.place
+        directory.mkdir()
+        lock = directory.with_name(directory.name + ".lock")
+        for made in (directory, lock):
+            self.addCleanup(subprocess.run, ["rm", "-rf", made], check=True)
+        lock.touch()
+        lock.chmod(mode)
+        return directory
+
+    def stays(self, directory):
+        ended = self.sbx("--isolation", "landlock", PROBE, "exit", 7, json_record=False)
+        if b"Landlock" in ended.err:
+            self.skipTest(ended.err.decode())
+        self.assertEqual(ended.status, 7, ended)
+        return directory.exists()
+
+    def test_what_a_dead_run_left_goes(self):
+        self.assertFalse(self.stays(self.left()))
+
+    def test_what_only_looks_like_it_stays(self):
+        self.assertTrue(self.stays(self.left(directory=pathlib.Path(f"{self.place}-mine"))))
+        self.assertTrue(self.stays(self.left(mode=0o644)))
+
+    def test_a_lock_that_has_another_name_stays(self):
+        """Anybody may link some files of another user in /tmp."""
+        self.left()
+        self.lock.unlink()
+        other = pathlib.Path(f"{self.place}-other")
+        other.touch(0o600)
+        self.addCleanup(other.unlink)
+        self.lock.hardlink_to(other)
+        self.assertTrue(self.stays(self.place))
+
+    def test_a_directory_of_somebody_else_stays(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        os.chown(self.left(), 65534, 65534)
+        self.assertTrue(self.stays(self.place))
+
+
 class HostileEnvironment(SbxTest):
     HOSTILE = {"LD_PRELOAD": "/nonexistent.so", "LD_LIBRARY_PATH": "/nonexistent", "GCONV_PATH": "/nonexistent", "TMPDIR": "/nonexistent",
                "HOME": "relative/home", "XDG_CONFIG_HOME": "/etc", "PATH": ".:relative:/usr/bin:/bin", "PYTHONSTARTUP": "/etc/passwd",
