@@ -21,8 +21,8 @@ class Group : public TreeCounters {
  public:
   /// Errors: setup (a file that was writable refuses the value).
   /// Of `budgets`: memory (tmpfs, page tables and what else the kernel holds for the tree included;
-  /// swap 0), processes (tasks, PID 1 of the sandbox not counted), cpus.
-  [[nodiscard]] virtual Status limit(const Budgets& budgets) = 0;
+  /// swap 0), processes (tasks; `of_sbx` more may be there, which are its own), cpus.
+  [[nodiscard]] virtual Status limit(const Budgets& budgets, std::uint64_t of_sbx) = 0;
 
   /// The directory for CLONE_INTO_CGROUP; -1: PID 1 joins after the clone.
   [[nodiscard]] virtual int directory() const = 0;

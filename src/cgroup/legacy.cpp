@@ -73,11 +73,11 @@ class LegacyGroup final : public Group {
     if (has(Controller::memory)) listen();
   }
 
-  Status limit(const Budgets& budgets) override {
+  Status limit(const Budgets& budgets, std::uint64_t of_sbx) override {
     memory_limit_ = budgets.memory.count;
     if (has(Controller::memory)) SBX_TRY(limit_memory(std::to_string(memory_limit_)));
     if (has(Controller::pids))
-      SBX_TRY(set(Controller::pids, "pids.max", std::to_string(budgets.processes + 1)));
+      SBX_TRY(set(Controller::pids, "pids.max", std::to_string(budgets.processes + of_sbx)));
     if (has(Controller::cpu)) {
       const auto quota =
           static_cast<std::uint64_t>(std::llround(budgets.cpus * static_cast<double>(kPeriod)));

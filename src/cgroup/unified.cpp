@@ -172,7 +172,7 @@ class UnifiedGroup final : public Group {
       events_ = UniqueFd(::openat(directory_.fd(), "memory.events", O_RDONLY | O_CLOEXEC));
   }
 
-  Status limit(const Budgets& budgets) override {
+  Status limit(const Budgets& budgets, std::uint64_t of_sbx) override {
     if (controllers_.memory) {
       SBX_TRY(set("memory.max", std::to_string(budgets.memory.count)));
       // Absent where the kernel does not count swap, or has none.
@@ -181,7 +181,7 @@ class UnifiedGroup final : public Group {
       // In a held group the kernel kills the group of one call as a whole, not all of them.
       SBX_TRY(set("memory.oom.group", held_ ? "0" : "1"));
     }
-    if (controllers_.pids) SBX_TRY(set("pids.max", std::to_string(budgets.processes + 1)));
+    if (controllers_.pids) SBX_TRY(set("pids.max", std::to_string(budgets.processes + of_sbx)));
     if (controllers_.cpu) {
       const auto quota =
           static_cast<std::uint64_t>(std::llround(budgets.cpus * static_cast<double>(kPeriod)));

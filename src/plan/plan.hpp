@@ -66,6 +66,8 @@ struct Identity {
   bool callers_own = false;
 
   [[nodiscard]] bool is_outside_namespaces() const { return own_uids || callers_own; }
+  /// Those of sbx among the sandbox's: PID 1, or a keeper and its second.
+  [[nodiscard]] std::uint64_t own_tasks() const { return is_outside_namespaces() ? 2 : 1; }
 };
 
 struct OutputPlan {

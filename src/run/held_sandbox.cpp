@@ -26,12 +26,6 @@
 namespace sbx::run {
 namespace {
 
-/// The inits of calls count as tasks of the group.
-Budgets with_inits(Budgets budgets, std::uint64_t calls) {
-  budgets.processes += calls;
-  return budgets;
-}
-
 /// A session's own budgets: calls have those of time and output.
 supervise::Settings settings_of_all(const plan::Plan& plan, Milliseconds cpu_time) {
   supervise::Settings settings = settings_of(plan, {});
@@ -101,7 +95,8 @@ Status HeldSandbox::build(ArgumentArea arguments, const Sinks& sinks) {
   identity_ = SBX_TRY(spawn::acquire_identity(plan_.identity, host_));
   if (group_ != nullptr) {
     SBX_TRY(group_->hold());
-    SBX_TRY(group_->limit(with_inits(plan_.budgets, plan_.calls)));
+    // The inits of calls count as tasks of the group.
+    SBX_TRY(group_->limit(plan_.budgets, plan_.identity.own_tasks() + plan_.calls));
   }
   for (const std::string& place : plan_.state_directories)
     SBX_TRY(workspace::make_state_reserved(place));

@@ -58,9 +58,9 @@ supervise::Watched watch(supervise::Tree& tree, const spawn::Sandbox& sandbox,
           .sockets = network.sockets()};
 }
 
-Status set_limits(const Budgets& budgets, cgroup::Group* group) {
+Status set_limits(const plan::Plan& plan, cgroup::Group* group) {
   if (group == nullptr) return {};
-  return group->limit(budgets);
+  return group->limit(plan.budgets, plan.identity.own_tasks());
 }
 
 /// Lists the run for as long as it is supervised.
@@ -111,7 +111,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   supervise::StreamPair streams = SBX_TRY(supervise::make_streams(
       stdin_from(plan.stdin_mode), plan.stdin_file, output_form(plan, options.capture), owner));
   const supervise::SignalScope signals = SBX_TRY(supervise::SignalScope::make());
-  SBX_TRY(set_limits(plan.budgets, options.group));
+  SBX_TRY(set_limits(plan, options.group));
   stamps.add("acquire");
 
   for (const std::string& place : plan.state_directories)

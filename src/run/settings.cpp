@@ -40,6 +40,7 @@ bool has_writable(const plan::Plan& plan, plan::MountKind kind) {
 
 supervise::Settings settings_of(const plan::Plan& plan, const Telling& telling) {
   supervise::Settings settings{.budgets = plan.budgets};
+  settings.own_tasks = plan.identity.own_tasks();
   settings.cpus = static_cast<int>(std::ceil(plan.budgets.cpus));
   settings.stdout_cap = plan.output.stdout_cap;
   settings.stderr_cap = plan.output.stderr_cap;

@@ -53,6 +53,8 @@ struct SocketDiagnosis {
 /// 0 means unlimited.
 struct Settings {
   Budgets budgets;
+  std::uint64_t own_tasks =
+      1;               ///< in the sandbox's control group: PID 1, or a keeper and its second
   int cpus = 1;        ///< CPUs that can run the tree at once: bounds the rate of CPU time
   Bytes stdout_cap{};  ///< captured
   Bytes stderr_cap{};  ///< captured

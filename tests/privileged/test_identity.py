@@ -136,6 +136,14 @@ class Identity(SbxTest):
         ended = self.sbx("--processes", "20", PROBE, "fork-bomb")
         self.assertIn("refused EAGAIN", ended.text)
 
+    def test_sbx_takes_nothing_of_the_limit(self):
+        """Without namespaces a control group holds two processes of sbx, not one."""
+        forks = "import os, signal\nn = 1\ntry:\n    while os.fork(): n += 1\n    signal.pause()\nexcept OSError: print(n)"
+        for options in ((), ("--isolation", "landlock")):
+            with self.subTest(options):
+                self.assertEqual(self.python(forks, options=[*options, "--processes", "20"]).text, "20\n")
+                self.exited(self.sbx(*options, "--processes", "1", "--", "true"))
+
     def test_root_of_a_user_namespace_is_an_ordinary_caller(self):
         process = sbxtest.start(["unshare", "--user", "--map-root-user", *self.command("--", "id", "-u")], env=self.environment(),
                                 cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -490,7 +490,7 @@ void BudgetWatch::note_counters() {
 void BudgetWatch::note_processes() {
   if (group_has_processes()) {
     const std::uint64_t peak = group_->processes_peak();
-    seen_.processes_peak = peak > 0 ? peak - 1 : 0;  // PID 1
+    seen_.processes_peak = peak - std::min(peak, settings_.own_tasks);
     seen_.processes_met = group_->process_refusals() > 0;
     seen_.processes_evidence = Evidence::kernel_counter;
   } else {

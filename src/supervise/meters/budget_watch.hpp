@@ -28,7 +28,7 @@ namespace sbx::supervise {
 /// Observations about the budgets of the whole tree.
 struct BudgetsSeen {
   std::uint64_t memory_peak = 0;
-  std::uint64_t processes_peak = 0;  ///< without PID 1
+  std::uint64_t processes_peak = 0;  ///< without Settings::own_tasks
   std::uint64_t disk_peak = 0;       ///< bytes on the private tmpfs, without its initial contents
   std::uint64_t disk_filled = 0;     ///< the same, including them
   std::uint64_t written = 0;         ///< bytes written to the host, if they count
