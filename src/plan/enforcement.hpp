@@ -9,7 +9,9 @@
 /// Which of the requested rules this machine can't enforce.
 namespace sbx::plan {
 
-/// Landlock's scopes for signals and abstract sockets came with ABI 6 (Linux 6.12).
+/// Landlock's right to truncate came with ABI 3 (Linux 6.2).
+inline constexpr int kLandlockTruncation = 3;
+/// Its scopes for signals and abstract sockets came with ABI 6 (Linux 6.12).
 inline constexpr int kLandlockScopes = 6;
 
 /// Why memory is polled where the kernel was booted without its controller, as Raspberry Pi OS

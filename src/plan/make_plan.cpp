@@ -60,6 +60,7 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
                          (plan.network.own_namespace || host.landlock_abi >= kLandlockScopes);
   context.internet_sockets = !plan.network.closed;
   context.outside_namespaces = plan.identity.is_outside_namespaces();
+  context.truncates_unasked = host.landlock_abi < kLandlockTruncation;
   if (plan.counts_tasks) context.served.assign(served_tasks().begin(), served_tasks().end());
   if (plan.identity.callers_own)
     context.served.insert(context.served.end(), served_outside().begin(), served_outside().end());

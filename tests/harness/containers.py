@@ -27,7 +27,7 @@ _HERE = {"x86_64": ("amd64", ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X3
 
 
 # The least ABI of Landlock for each way to wall programs off.
-LEAST_LANDLOCK = {"shielded": 1, "own-uid": 3, "same-uid": 6}
+LEAST_LANDLOCK = {"shielded": 1, "own-uid": 2, "same-uid": 6}
 
 
 def landlock_abi():

@@ -75,6 +75,8 @@ attempt("have a handle of a file", lambda: call("name_to_handle_at", -100, b"/ho
 attempt("write a file that others may write", lambda: open("/host/wide", "a").write("x"))
 attempt("empty it by truncate", lambda: os.truncate("/host/wide", 0))
 attempt("empty it by an open for reading", lambda: opened("/host/wide", os.O_RDONLY | os.O_TRUNC))
+attempt("empty it by an open for neither", lambda: opened("/host/wide", 3 | os.O_TRUNC))
+attempt("empty it by openat2", lambda: os.close(call("openat2", -100, b"/host/wide", struct.pack("QQQ", os.O_TRUNC, 0, 0), 24)))
 attempt("make a file", lambda: opened("/host/made%d" % os.getpid(), os.O_CREAT | os.O_WRONLY))
 attempt("make a directory", lambda: os.mkdir("/host/dir%d" % os.getpid()))
 attempt("make a FIFO", lambda: os.mkfifo("/host/fifo%d" % os.getpid()))

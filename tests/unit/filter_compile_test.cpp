@@ -319,6 +319,28 @@ TEST(CompileFilter, OutsideOfNamespacesLeasesAndWatchedDirectoriesAreRefused) {
     EXPECT_EQ(ask(filter, "fcntl", {3, form}), kAllow) << form;
 }
 
+TEST(CompileFilter, WhereReadingTruncatesNoFormOfItIsAllowed) {
+  FilterContext context = kPlain;
+  context.truncates_unasked = true;
+  EXPECT_EQ(ask(compiled(syscalls(), context), "truncate"), kAllow);  // mounts are read-only
+  context.outside_namespaces = true;
+  policy::Syscalls named = syscalls();
+  named.allow = {item("open"), item("openat"), item("openat2"), item("truncate")};
+  for (const auto& policy : {syscalls(), named}) {
+    const auto filter = compiled(policy, context);
+    EXPECT_EQ(ask(filter, "truncate"), quiet_answer(EPERM));
+    EXPECT_EQ(ask(filter, "openat2"), quiet_answer(ENOSYS));
+    EXPECT_EQ(ask(filter, "ftruncate"), kAllow);
+    for (const std::uint64_t access : Words{O_RDONLY, O_ACCMODE, O_RDONLY | O_CREAT | O_CLOEXEC})
+      EXPECT_EQ(ask(filter, "openat", {0, 0, access | O_TRUNC}), quiet_answer(EINVAL)) << access;
+    for (const std::uint64_t flags :
+         Words{O_RDONLY, O_ACCMODE, O_WRONLY | O_TRUNC, O_RDWR | O_CREAT | O_TRUNC})
+      EXPECT_EQ(ask(filter, "openat", {0, 0, flags}), kAllow) << flags;
+  }
+  EXPECT_EQ(plan::allowed_in_vain(compiled(named, context)),
+            (std::vector<std::string>{"openat2", "truncate"}));
+}
+
 TEST(FilterServed, CallsThatTheSupervisorAnswersAreNeverAllowedWithoutIt) {
   FilterContext context = kPlain;
   context.served.assign(plan::served_outside().begin(), plan::served_outside().end());

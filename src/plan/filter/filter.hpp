@@ -39,6 +39,10 @@ struct FilterContext {
   /// The program is in the machine's own namespaces: what reaches through them is refused, whatever
   /// the policy allows (outside.hpp).
   bool outside_namespaces = false;
+  /// Landlock has no right for it (below ABI 3): whoever may write a file empties it through a path
+  /// that is closed to him, by truncate(2) or by an open(2) that reads. Outside of namespaces these
+  /// are refused, and openat2(2), whose flags no filter sees.
+  bool truncates_unasked = false;
   bool internet_sockets = true;  ///< false: none can be made, whatever the policy allows
   /// Numbers of allowed calls that are notified for the record: the supervisor looks at them and
   /// lets them continue. Ignored without a listener.

@@ -60,8 +60,10 @@ Action quietly(int error) {
 
 }  // namespace
 
-std::optional<Action> refused_outside(const Call& call) {
+std::optional<Action> refused_outside(const Call& call, const FilterContext& context) {
   const std::string_view name = call.name;
+  if (context.truncates_unasked && name == "openat2") return quietly(ENOSYS);
+  if (context.truncates_unasked && name == "truncate") return quietly(EPERM);
   // Landlock restricts no watches, and events tell what others do with a file. Programs then poll.
   if (name.starts_with("inotify_")) return quietly(ENOSYS);
   // Landlock has no right for extended attributes: those of any file could be read, and those of a
@@ -88,9 +90,19 @@ std::vector<Condition> names_itself(const Call& call) {
   return all;
 }
 
-std::vector<Condition> refused_forms(const Call& call) {
-  if (std::string_view(call.name) != "fcntl") return {};
-  return {word_equals(1, F_SETLEASE), word_equals(1, F_NOTIFY)};
+std::vector<Condition> refused_forms(const Call& call, const FilterContext& context) {
+  const std::string_view name = call.name;
+  if (name == "fcntl") return {word_equals(1, F_SETLEASE), word_equals(1, F_NOTIFY)};
+  if (!context.truncates_unasked || (name != "open" && name != "openat")) return {};
+  const auto truncates = [&](std::uint64_t access) {
+    return Condition{.argument = static_cast<std::uint8_t>(name == "open" ? 1 : 2),
+                     .bits = 32,
+                     .compare = Compare::masked_equal,
+                     .value = access | O_TRUNC,
+                     .mask = O_ACCMODE | O_TRUNC};
+  };
+  // The access mode 3 asks for neither reading nor writing (OPEN_FMODE).
+  return {truncates(O_RDONLY), truncates(O_ACCMODE)};
 }
 
 std::vector<Condition> harmless_requests() {
@@ -120,14 +132,14 @@ std::span<const int> served_tasks() {
   return kServedTasks;
 }
 
-std::vector<std::string> allowed_in_vain(const policy::Syscalls& syscalls) {
+std::vector<std::string> allowed_in_vain(const Filter& filter) {
   std::vector<std::string> found;
-  for (const auto& item : syscalls.allow) {
+  for (const auto& item : filter.syscalls.allow) {
     const auto group = find_group(item.value);
     const Call* const call = group ? nullptr : find_call(item.value);
-    const bool is_refused = group
-                                ? std::ranges::find(kRefusedGroups, *group) != kRefusedGroups.end()
-                                : call != nullptr && refused_outside(*call).has_value();
+    const bool is_refused =
+        group ? std::ranges::find(kRefusedGroups, *group) != kRefusedGroups.end()
+              : call != nullptr && refused_outside(*call, filter.context).has_value();
     if (is_refused) found.push_back(item.value);
   }
   return found;

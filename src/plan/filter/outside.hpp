@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "plan/filter/filter.hpp"
 #include "plan/filter/table.hpp"
 #include "plan/filter/tree.hpp"
-#include "policy/policy.hpp"
 
 /// What no policy can allow where the program is in the machine's own namespaces: calls that reach
 /// other processes or the machine's own objects there, without Landlock's say.
 namespace sbx::plan {
 
 /// The refusal of a call that is refused altogether; nothing for the others.
-[[nodiscard]] std::optional<Action> refused_outside(const Call& call);
+[[nodiscard]] std::optional<Action> refused_outside(const Call& call, const FilterContext& context);
 
 /// What must hold for a call to name the calling process itself, all of it; nothing for calls that
 /// name no process. The kernel lets a program change the priority, CPUs and limits of processes of
@@ -22,9 +22,9 @@ namespace sbx::plan {
 /// check_same_owner, check_prlimit_permission).
 [[nodiscard]] std::vector<Condition> names_itself(const Call& call);
 
-/// What must not hold: a lease keeps whoever opens the file waiting, and a directory that is
-/// watched tells what others do there.
-[[nodiscard]] std::vector<Condition> refused_forms(const Call& call);
+/// What must not hold: a lease keeps whoever opens the file waiting, a directory that is watched
+/// tells what others do there, and FilterContext::truncates_unasked.
+[[nodiscard]] std::vector<Condition> refused_forms(const Call& call, const FilterContext& context);
 
 /// Requests of ioctl(2) that change nothing of a file which its owner could not change through any
 /// descriptor: those of terminals, sockets and copies. Others set attributes of inodes, make
@@ -40,6 +40,6 @@ namespace sbx::plan {
 [[nodiscard]] std::span<const int> served_tasks();
 
 /// The entries of syscalls.allow that have no effect there.
-[[nodiscard]] std::vector<std::string> allowed_in_vain(const policy::Syscalls& syscalls);
+[[nodiscard]] std::vector<std::string> allowed_in_vain(const Filter& filter);
 
 }  // namespace sbx::plan

@@ -368,7 +368,7 @@ Ruling::Standpoint Ruling::standpoint(const Call& call) const {
         .kind = Action::Kind::deny, .error = EPERM, .cause = Cause::new_process};
   }
   if (context_.outside_namespaces) {
-    if (const auto refusal = refused_outside(call)) {
+    if (const auto refusal = refused_outside(call, context_)) {
       standpoint.action = *refusal;
       standpoint.final = true;
       return standpoint;
@@ -384,7 +384,7 @@ std::vector<Condition> Ruling::own_process(const Call& call) const {
 }
 
 std::vector<Condition> Ruling::refused_there(const Call& call) const {
-  return context_.outside_namespaces ? refused_forms(call) : std::vector<Condition>();
+  return context_.outside_namespaces ? refused_forms(call, context_) : std::vector<Condition>();
 }
 
 Ruling::Verdict Ruling::verdict(const Call& call) const {

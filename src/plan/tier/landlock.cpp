@@ -21,8 +21,8 @@
 namespace sbx::plan {
 namespace {
 
-/// ABI 3: before it a file that may only be read can be emptied (truncate(2), O_TRUNC).
-constexpr int kLeastLandlock = 3;
+/// ABI 2 moves files between directories (Linux 5.19).
+constexpr int kLeastLandlock = 2;
 /// Rules around hidden names.
 constexpr std::size_t kMostRules = 1000;
 constexpr Rights kToRead{.execute = false};
@@ -60,12 +60,12 @@ Status check_landlock(const host::Host& host, bool callers_own) {
     return not_on_this_machine(
         "isolation = \"landlock\": there is no Landlock here, or a system-call filter refuses its "
         "calls (Docker before 20.10.18)",
-        "a kernel of Linux 6.2 or later, with landlock among the names of lsm=");
+        "a kernel of Linux 6.1 or later, with landlock among the names of lsm=");
   if (!callers_own)
     return not_on_this_machine(
         fmt::format("isolation = \"landlock\": this kernel's Landlock has ABI {}, and {} is needed",
                     host.landlock_abi, least),
-        "a kernel of Linux 6.2 or later");
+        "a kernel of Linux 6.1 or later");
   return not_on_this_machine(
       fmt::format("isolation = \"landlock\": this kernel's Landlock has no scopes for signals (ABI "
                   "{}, they came with {}), and without them a program with the caller's own uid "
@@ -557,14 +557,17 @@ void note_landlock(const host::Host& host, Plan& plan) {
        fmt::format("if sbx, its keeper and the keeper's second are killed or stopped at the same "
                    "moment, by {}root, processes may stay",
                    callers_own ? "other processes of the caller's uid or by " : ""));
-  if (const auto calls = allowed_in_vain(plan.filter.syscalls); !calls.empty())
+  if (const auto calls = allowed_in_vain(plan.filter); !calls.empty())
     note(Promise::allowed_calls, fmt::format("refused all the same: {}", fmt::join(calls, ", ")));
   if (host.landlock_abi < kLandlockScopes)
     plan.degraded.push_back(
         {.promise = Promise::landlock,
          .why = fmt::format("this kernel's Landlock has no scopes (ABI {}, they came with {})",
                             host.landlock_abi, kLandlockScopes),
-         .instead = "signals are kept in by the uid alone"});
+         .instead = std::string("signals are kept in by the uid alone") +
+                    (plan.filter.context.truncates_unasked
+                         ? "; truncate(2) and opening with O_TRUNC only to read are refused"
+                         : "")});
   note_memory(plan);
   plan.weaker_isolation = fmt::format(
       "weaker isolation (landlock, {} uid): names of the machine's files and processes are "
