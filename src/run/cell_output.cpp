@@ -25,6 +25,7 @@ UniqueFd copy_of(const UniqueFd& pipe) {
 Status CellOutput::begin(Side& side, int sink, OutputRelay::Options options) {
   side.drain.reset();
   side.relay.reset();
+  side.is_given_up = false;
   options.finished = [this] { look_soon(); };
   side.relay = std::make_unique<OutputRelay>(loop_, copy_of(side.pipe), sink, std::move(options));
   return side.relay->start();
@@ -67,6 +68,15 @@ void CellOutput::replace_ended(Side& side) {
   (void)side.drain->start();  // without it the interpreter waits at worst
 }
 
+/// What nobody reads any more is not of the next cell. The relay may have ended only now, and a
+/// drain rests while much arrives.
+void CellOutput::drop_rest(Side& side) {
+  if (!side.relay || (!side.relay->has_left() && !side.is_given_up)) return;
+  replace_ended(side);
+  if (side.drain) side.drain->source_is_complete();
+  side.drain.reset();
+}
+
 bool CellOutput::is_done() const {
   return (!out_.relay || out_.relay->done()) && (!err_.relay || err_.relay->done());
 }
@@ -74,12 +84,8 @@ bool CellOutput::is_done() const {
 void CellOutput::complete(std::function<void()> then) {
   then_ = std::move(then);
   completes_ = true;
-  for (Side* const side : {&out_, &err_}) {
-    // It rests while much arrives: what it has not read yet would come with the next cell.
-    if (side->drain) side->drain->source_is_complete();
-    side->drain.reset();
+  for (Side* const side : {&out_, &err_})
     if (side->relay) side->relay->source_is_complete();
-  }
   if (is_done()) return look_soon();
   patience_ = loop_.after(kPatience, [this] { look_again(); });
 }
@@ -101,8 +107,10 @@ OutputPosition CellOutput::delivered() {
 }
 
 void CellOutput::abandon() {
-  for (Side* const side : {&out_, &err_})
+  for (Side* const side : {&out_, &err_}) {
+    side->is_given_up = true;
     if (side->relay) side->relay->abandon();
+  }
 }
 
 void CellOutput::settle() {
@@ -111,6 +119,8 @@ void CellOutput::settle() {
     return replace_ended(err_);
   }
   if (!then_ || !is_done()) return;
+  drop_rest(out_);
+  drop_rest(err_);
   loop_.cancel(patience_);
   patience_ = EventLoop::kNoTimer;
   std::exchange(then_, {})();

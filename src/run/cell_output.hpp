@@ -69,11 +69,13 @@ class CellOutput {
     /// Takes the relay's place where that ended early: the interpreter must not wait for a reader
     /// that is gone.
     std::unique_ptr<supervise::OutputRelay> drain;
+    bool is_given_up = false;  ///< abandon() was called for this target
   };
   Status begin(Side& side, int sink, supervise::OutputRelay::Options options);
   void look_soon();
   void settle();
   void replace_ended(Side& side);
+  void drop_rest(Side& side);
   [[nodiscard]] bool is_done() const;
   void look_again();
 

@@ -285,6 +285,7 @@ OutputRelay::Step OutputRelay::sink_said(const Taken& taken) {
   sink_lost_ = true;
   // Closing our end gives the program the SIGPIPE that it would get without us.
   if (taken.state == SinkState::gone) {
+    has_left_ = true;
     if (options_.left) options_.left();
     return Step::end;
   }

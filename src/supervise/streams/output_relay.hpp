@@ -63,6 +63,8 @@ class OutputRelay {
   [[nodiscard]] std::uint64_t delivered() const { return capture_ ? bytes_ : passed_; }
 
   [[nodiscard]] bool done() const { return done_; }
+  /// The sink's reader has left: what the source still has was not read.
+  [[nodiscard]] bool has_left() const { return has_left_; }
   /// True if bytes are waiting for the sink.
   [[nodiscard]] bool blocked() const { return sink_watched_; }
   /// The stream for the record, once done. Empty text if passed through.
@@ -119,6 +121,7 @@ class OutputRelay {
   std::uint64_t tail_ = 0;    ///< the part shown at the end
   int write_error_ = 0;
   bool sink_lost_ = false;
+  bool has_left_ = false;
   bool sink_watched_ = false;
   bool complete_ = false;
   bool at_end_ = false;
