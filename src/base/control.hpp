@@ -99,7 +99,8 @@ struct Report {
   std::int32_t own_peak = 0;  ///< KiB: the largest resident set of PID 1 itself
   Used used{};
   std::int32_t running = 0;
-  char comm[16] = "";  ///< as /proc/PID/comm, without the newline; empty if unknown
+  std::uint64_t disk_used = 0;  ///< descriptors: bytes on the private tmpfs
+  char comm[16] = "";           ///< as /proc/PID/comm, without the newline; empty if unknown
 };
 
 }  // namespace sbx::control

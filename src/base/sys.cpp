@@ -195,6 +195,15 @@ mode_t file_mode_mask() {
   return mask;
 }
 
+std::uint64_t used_bytes(const struct statfs& facts) {
+  return (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
+}
+
+std::uint64_t used_bytes(int fd) {
+  struct statfs facts{};
+  return fd >= 0 && ::fstatfs(fd, &facts) == 0 ? used_bytes(facts) : 0;
+}
+
 void sleep_1ms() {
   constexpr timespec kStep{.tv_sec = 0, .tv_nsec = 1'000'000};
   (void)::nanosleep(&kStep, nullptr);

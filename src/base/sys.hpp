@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/vfs.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -54,6 +55,10 @@ struct Pipe {
 
 /// Or shorter, after a signal.
 void sleep_1ms();
+/// Of a file system, statfs(2).
+[[nodiscard]] std::uint64_t used_bytes(const struct statfs& facts);
+/// Of that of this descriptor; 0 where that can't be told.
+[[nodiscard]] std::uint64_t used_bytes(int fd);
 
 /// The size of a page of memory in bytes.
 [[nodiscard]] std::uint64_t page_size();

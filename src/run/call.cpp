@@ -182,11 +182,11 @@ class Call {
       ties_.group->forget_memory_limit();
       kills_before_ = ties_.group->memory_kills();
     }
-    const supervise::Exhausted before =
-        supervise::exhausted(held_.plan().disk_in_directory ? -1 : held_.sandbox().scratch.get());
-    supervise::FullFiles full_before = supervise::files_of_size_on_disk(
-        held_.plan().disk_in_directory ? -1 : held_.sandbox().scratch.get(),
-        plan.budgets.file_size.count);
+    const int disk = held_.plan().disk_in_directory ? -1 : held_.sandbox().scratch.get();
+    const supervise::Exhausted before = supervise::exhausted(disk);
+    const std::uint64_t used_before = sys::used_bytes(disk);
+    supervise::FullFiles full_before =
+        supervise::files_of_size_on_disk(disk, plan.budgets.file_size.count);
     auto spawned =
         spawn::spawn({.plan = plan,
                       .host = held_.host(),
@@ -213,6 +213,7 @@ class Call {
                                      std::move(streams.supervisor.err));
     supervise::Settings settings = this->settings();
     settings.exhausted_before = before;
+    settings.disk_before = used_before;
     settings.memory_kills_before = kills_before_;
     settings.full_files_before = std::move(full_before);
     if (request_.events != nullptr)

@@ -126,6 +126,7 @@ Status HeldSandbox::build(ArgumentArea arguments, const Sinks& sinks) {
   disk_.tell(plan_.degraded);
   std::ranges::copy(growth_->degraded(), std::back_inserter(plan_.degraded));
   settings_ = settings_of_all(plan_, policy_.session.cpu_time.value);
+  settings_.disk_before = sandbox_.disk_used;
   return {};
 }
 

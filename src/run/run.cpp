@@ -147,6 +147,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   Sought sought(plan, host);
   supervise::Settings settings =
       settings_of(plan, {.capture = options.capture, .trial = options.trial});
+  settings.disk_before = sandbox.disk_used;
   if (options.events != nullptr)
     options.events->started({options.id, options.policy, plan.command});
   network.live_in(settings, options.events);

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 #include <cstring>
@@ -166,8 +167,11 @@ void hand_over_descriptors(Program& program) {
     fds[count++] = candidates[i];
     present |= 1 << i;
   }
-  must(program, Stage::descriptors, 0,
-       send_report(program, {control::FromPid1::descriptors, present}, fds, count));
+  control::Report report{control::FromPid1::descriptors, present};
+  struct statfs disk{};  // by the supervisor's first look the program may have written
+  if (program.scratch >= 0 && call(SYS_fstatfs, program.scratch, &disk) == 0)
+    report.disk_used = (disk.f_blocks - disk.f_bfree) * static_cast<std::uint64_t>(disk.f_bsize);
+  must(program, Stage::descriptors, 0, send_report(program, report, fds, count));
   for (std::size_t i = 0; i < count; ++i) ::close(fds[i]);
 }
 

@@ -131,6 +131,7 @@ void take_descriptors(Sandbox& sandbox, ReceivedReport received) {
   for (int i = 0; i < 4; ++i)
     if ((received.report.value & (1 << i)) != 0 && next != received.fds.end())
       *places[i] = std::move(*next++);
+  sandbox.disk_used = received.report.disk_used;
 }
 
 /// Enters a stage of the parent: false if a test skips it, an error if a test makes it fail.
@@ -532,6 +533,7 @@ Status Spawning::Build::fill_copies() {
   // Without descriptors PID 1 has failed, and says why on the error pipe.
   if (!take_descriptors()) return {};
   SBX_TRY(request_.disk.fill(sandbox_.scratch.get()));
+  sandbox_.disk_used = sys::used_bytes(sandbox_.scratch.get());
   request_.stamp("copies");
   return send_order(channels_.control.get(), control::FromSupervisor::filled);
 }

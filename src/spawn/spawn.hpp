@@ -35,11 +35,12 @@ struct ChildStreams {
 /// A running sandbox, or one call in a held sandbox. Killing PID 1 (through `pid1`) ends all its
 /// processes.
 struct Sandbox {
-  pid_t pid = -1;     ///< PID 1, in the caller's PID namespace
-  UniqueFd pid1;      ///< its pidfd
-  UniqueFd control;   ///< SOCK_SEQPACKET to PID 1, base/control.hpp
-  UniqueFd listener;  ///< seccomp notifications; invalid if the filter sends none
-  UniqueFd scratch;   ///< the private tmpfs; its fstatfs shows the use of limits.disk
+  pid_t pid = -1;               ///< PID 1, in the caller's PID namespace
+  UniqueFd pid1;                ///< its pidfd
+  UniqueFd control;             ///< SOCK_SEQPACKET to PID 1, base/control.hpp
+  UniqueFd listener;            ///< seccomp notifications; invalid if the filter sends none
+  UniqueFd scratch;             ///< the private tmpfs; its fstatfs shows the use of limits.disk
+  std::uint64_t disk_used = 0;  ///< bytes on it before the command starts
   /// A procfs of the sandbox without hidepid, if the host's /proc doesn't list children.
   UniqueFd processes;
   UniqueFd terminal;     ///< pty master, with -i

@@ -74,6 +74,7 @@ struct Settings {
   bool disk_begins_with_copy = false;  ///< a directory with unknown files
   /// Files of exactly `file_size` that the run itself put on the disk.
   std::uint64_t full_files_at_start = 0;
+  std::uint64_t disk_before = 0;  ///< bytes on the private tmpfs before the command began
   Exhausted
       exhausted_before{};  ///< of a call: what the private disk had no more of before it began
   /// A call's: processes that the kernel had killed in its group, for lack of memory, before it

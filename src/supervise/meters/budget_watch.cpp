@@ -72,10 +72,6 @@ Error processes_hidden() {
           .hint = "mount /proc without hidepid, or run sbx where it may make a cgroup"};
 }
 
-std::uint64_t used_bytes(const struct statfs& facts) {
-  return (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
-}
-
 }  // namespace
 
 BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sandbox, Hooks hooks)
@@ -91,7 +87,6 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
       disk_(settings.disk_in_directory ? sandbox.scratch : -1),
       writes_(processes_, sandbox.tree.holder()) {
   seen_.memory_is_shared = sandbox_.tree.shares_budgets();
-  if (const auto facts = disk_facts()) disk_at_start_ = used_bytes(*facts);
   // Not what is seen here: a fast program may have filled it by now.
   disk_full_ = Fullness(settings.exhausted_before.blocks);
   disk_files_full_ = Fullness(settings.exhausted_before.names);
@@ -432,10 +427,10 @@ std::optional<struct statfs> BudgetWatch::disk_facts() const {
 void BudgetWatch::look_at_disk() {
   const auto facts = disk_facts();
   if (!facts) return;
-  const std::uint64_t used = used_bytes(*facts);
+  const std::uint64_t used = sys::used_bytes(*facts);
   disk_fills_ = disk_fills_ || (used > disk_used_ && facts->f_bfree < facts->f_blocks / 2);
   disk_used_ = used;
-  seen_.disk_peak = std::max(seen_.disk_peak, used - std::min(used, disk_at_start_));
+  seen_.disk_peak = std::max(seen_.disk_peak, used - std::min(used, settings_.disk_before));
   seen_.disk_filled = std::max(seen_.disk_filled, used);
   const Exhausted now = exhausted(*facts);
   disk_full_.look(now.blocks);

@@ -180,7 +180,6 @@ class BudgetWatch {
   std::uint64_t cpu_from_ = 0;
   BudgetsSeen seen_;
   CpuTime used_;
-  std::uint64_t disk_at_start_ = 0;
   std::uint64_t outer_kills_at_start_ = 0;
   std::uint64_t written_by_processes_ = 0;
   Fullness disk_full_;
