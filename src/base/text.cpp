@@ -211,6 +211,12 @@ std::string with_escapes(const std::string& word) {
 
 }  // namespace
 
+bool is_variable_name(std::string_view word) {
+  const auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  return !word.empty() && std::ranges::all_of(word, is_letter) &&
+         std::isdigit(static_cast<unsigned char>(word.front())) == 0;
+}
+
 std::string shell_word(const std::string& word) {
   const std::string text = printable(word);
   if (text != word) return with_escapes(word);

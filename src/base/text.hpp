@@ -25,6 +25,8 @@ namespace sbx {
 /// Lower-case hexadecimal SHA-256.
 [[nodiscard]] std::string sha256_hex(std::string_view bytes);
 
+/// Letters, digits and '_', no digit first: what a shell takes for the name of a variable.
+[[nodiscard]] bool is_variable_name(std::string_view word);
 /// A word as it is typed in a shell: in quotes where it needs them, in $'…' what printable()
 /// changes.
 [[nodiscard]] std::string shell_word(const std::string& word);

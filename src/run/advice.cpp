@@ -6,6 +6,8 @@
 #include <array>
 #include <cctype>
 
+#include "base/text.hpp"
+
 namespace sbx::run {
 namespace {
 
@@ -16,10 +18,7 @@ constexpr auto kNeverOffered = std::to_array<std::string_view>(
      "PWD",   "WEBHOOK", "CONNECTION", "JWT",        "PRIVATE", "SEED", "BASH_ENV", "_OPTIONS"});
 
 bool may_be_offered(std::string_view name) {
-  const auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
-  if (name.empty() || name.size() > 64 || !std::ranges::all_of(name, is_letter) ||
-      std::isdigit(static_cast<unsigned char>(name.front())) != 0)
-    return false;
+  if (name.size() > 64 || !is_variable_name(name)) return false;
   std::string upper(name);
   std::ranges::transform(upper, upper.begin(),
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });

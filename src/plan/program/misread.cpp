@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <span>
 #include <string_view>
 
@@ -24,10 +23,8 @@ bool is_of_notebooks(std::string_view word) {
 
 /// "FOO=1", as in front of a command of a shell.
 bool is_assignment(std::string_view word) {
-  const auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
   const std::string_view name = word.substr(0, word.find('='));
-  return name.size() < word.size() && !name.empty() && std::ranges::all_of(name, is_letter) &&
-         std::isdigit(static_cast<unsigned char>(name.front())) == 0;
+  return name.size() < word.size() && is_variable_name(name);
 }
 
 std::string joined_words(std::span<const std::string> words) {
