@@ -8,10 +8,8 @@
 #include <csignal>
 
 #include <sbx/outcome.hpp>
-#include <sbx/units.hpp>
 
 #include "base/signals.hpp"
-#include "cli/console.hpp"
 #include "session/worker_protocol.hpp"
 
 namespace sbx::cli {
@@ -82,19 +80,6 @@ void Forwarding::give_up_waiting() {
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
   ::sigprocmask(SIG_BLOCK, &taken_, nullptr);
   loop_.set_events(signals_.get(), EPOLLIN);
-}
-
-ReaderShown::ReaderShown(bool quiet) : progress_(STDERR_FILENO, quiet) {}
-
-void ReaderShown::show(const protocol::ReaderEvent& event) {
-  if (event.said || event.copied == 0) {
-    progress_.clear();
-    console().tell(event.said.value_or(""));
-  } else {
-    if (event.copied < copied_ || copied_ == 0) progress_.begin();
-    progress_.tick(describe(Bytes{event.copied}) + " copied");
-  }
-  copied_ = event.copied;
 }
 
 }  // namespace sbx::cli

@@ -2,14 +2,12 @@
 
 #include <signal.h>
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "base/event_loop.hpp"
-#include "base/progress.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "client/task.hpp"
@@ -65,30 +63,6 @@ template <protocol::IsRequest Asked>
                       fds));
   SBX_TRY(forwarding.attach());
   return client::run_until(loop, result);
-}
-
-/// Shows what a process tells that reads changes: words, and on a terminal how far it is.
-class ReaderShown {
- public:
-  explicit ReaderShown(bool quiet);
-  void show(const protocol::ReaderEvent& event);
-
- private:
-  Progress progress_;
-  std::uint64_t copied_ = 0;
-};
-
-/// The same of a request that reads changes.
-template <protocol::IsRequest Asked>
-[[nodiscard]] Result<typename Asked::Answer> read_changes(session::Client connection,
-                                                          const Asked& request, bool quiet) {
-  if constexpr (protocol::Tells<Asked>) {
-    ReaderShown shown(quiet);
-    return run_forwarding(std::move(connection), request, {}, -1,
-                          [&](const auto& event) { shown.show(event); });
-  } else {
-    return run_forwarding(std::move(connection), request, {});
-  }
 }
 
 }  // namespace sbx::cli
