@@ -55,7 +55,7 @@ struct Pipe {
 
 /// Or shorter, after a signal.
 void sleep_1ms();
-/// Of a file system, statfs(2).
+/// Reads what statfs(2) says of a file system.
 [[nodiscard]] std::uint64_t used_bytes(const struct statfs& facts);
 /// Of that of this descriptor; 0 where that can't be told.
 [[nodiscard]] std::uint64_t used_bytes(int fd);
