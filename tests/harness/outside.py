@@ -377,3 +377,24 @@ for _ in range(20):
                 pass
 time.sleep(1000)
 """
+
+# For a script that is PID 1 of a container, where a run of HOPPING has lost some of its watchers (sbx, its keeper, the keeper's second):
+# waits until the last of them has ended. From then on nobody can end anything but the script, which ends nothing. What is left of the
+# program, which never ends by itself, was killed before that: its end is waited for, however long that takes.
+LAST = r"""
+import os, select
+class Last:
+    def __init__(self, *watchers):
+        self.watchers = [os.pidfd_open(each) for each in watchers]
+    def wait(self):
+        for each in self.watchers:
+            events = select.poll()
+            events.register(each, select.POLLIN)
+            events.poll()
+def wait_for_all():
+    try:
+        while True:
+            os.wait()
+    except ChildProcessError:
+        pass
+"""

@@ -4,11 +4,12 @@ All of it runs in containers of runc: what goes wrong ends with them."""
 import json
 
 from containers import FilteredTest
-from outside import AROUND, ATTEMPTS, HOPPING, NOT_EVERYWHERE, REACHED_WHERE_GRANTED, SEEN, opened
+from outside import AROUND, ATTEMPTS, HOPPING, LAST, NOT_EVERYWHERE, REACHED_WHERE_GRANTED, SEEN, opened
 from sbxtest import main
 
-# Kills by name of what is killed: "sbx", "keeper" or "program"; prints the status of sbx, and how many processes of the uid are left.
-ENDS = r"""
+# Kills by name of what is killed: "sbx", "keeper" or "program"; prints the status of sbx, and how many processes of the uid are left when the last
+# of the watchers has ended. The second can't reap what it kills.
+ENDS = LAST + r"""
 import os, signal, subprocess, sys, time
 def of(uid):
     found = []
@@ -25,6 +26,7 @@ sbx = subprocess.Popen(["sbx", "run", "--isolation", "landlock", "--timeout", sy
 uid, keeper = sbx.stdout.readline().decode().split()
 while len(of(uid)) < 5:
     pass
+last = Last(*of(str(int(uid) + 1)))  # the keeper and its second
 if sys.argv[1] == "sbx":
     sbx.kill()
 elif sys.argv[1] == "keeper":
@@ -36,10 +38,11 @@ elif sys.argv[1] == "both":  # neither sees that the other ends
 elif sys.argv[1] == "interrupt":
     sbx.send_signal(signal.SIGINT)
 status = sbx.wait()
-until = time.monotonic() + 60
-while (left := of(uid) + of(str(int(uid) + 1))) and time.monotonic() < until:
-    pass
-print(status, len(left), sorted(name for name in os.listdir("/tmp") if name.startswith("sbx-")) if sys.argv[1] not in ("sbx", "both") else [])
+last.wait()
+if sys.argv[1] == "both":
+    wait_for_all()
+left = of(uid) + of(str(int(uid) + 1))
+print(status, len(last.watchers), len(left), sorted(name for name in os.listdir("/tmp") if name.startswith("sbx-")) if sys.argv[1] not in ("sbx", "both") else [])
 subprocess.run(["sbx", "run", "--isolation", "landlock", "-q", "--", "true"])
 print(sorted(name for name in os.listdir("/tmp") if name.startswith("sbx-")))
 """
@@ -88,12 +91,12 @@ class OwnUid(FilteredTest):
     def test_the_end_of_sbx_of_its_keeper_and_of_the_time_takes_everything_along(self):
         for killed, timeout, status in (("sbx", "60s", "-9"), ("keeper", "60s", "125"), ("interrupt", "60s", "130"), ("nothing", "2s", "124")):
             done = self.container().run("python3", "-c", ENDS, killed, HOPPING, timeout)
-            self.assertEqual(done.stdout.splitlines(), [f"{status} 0 []", "[]"], (killed, done))
+            self.assertEqual(done.stdout.splitlines(), [f"{status} 2 0 []", "[]"], (killed, done))
 
     def test_the_second_ends_what_runs_where_sbx_and_its_keeper_are_killed_at_once(self):
         """The next run removes the private directory."""
         done = self.container().run("python3", "-c", ENDS, "both", HOPPING, "60s")
-        self.assertEqual(done.stdout.splitlines(), ["-9 0 []", "[]"], done)
+        self.assertEqual(done.stdout.splitlines(), ["-9 2 0 []", "[]"], done)
 
     def test_processes_are_counted_exactly(self):
         forks = "import os\nn = 0\ntry:\n    while True:\n        if os.fork() == 0:\n            import signal; signal.pause()\n        n += 1\nexcept OSError as e:\n    print(n, e.errno)"

@@ -6,13 +6,14 @@ import os
 
 from call_numbers import SYSCALLS
 from containers import FilteredTest
-from outside import AROUND, ATTEMPTS, HOPPING, NOT_EVERYWHERE, REACHED_WHERE_GRANTED, SEEN, opened
+from outside import AROUND, ATTEMPTS, HOPPING, LAST, NOT_EVERYWHERE, REACHED_WHERE_GRANTED, SEEN, opened
 from sbxtest import main
 
 CALLERS = ((1000, "docker"), (0, "none"))
 
-# Kills by name, then prints the status of sbx and how many processes are left; there are no others in the container.
-ENDS = r"""
+# Kills by name, then prints the status of sbx and how many processes are left when the last of the watchers has ended; there are no
+# others in the container. The second can't reap what it kills.
+ENDS = LAST + r"""
 import os, signal, subprocess, sys, time
 def others():
     found = []
@@ -29,6 +30,7 @@ keeper = int(sbx.stdout.readline().split()[1])
 while len(others()) < 8:
     pass
 second = next(number for number, parent in others() if parent == sbx.pid and number != keeper)
+last = Last(keeper, second)
 for name in sys.argv[1].split():
     if name == "interrupt":
         sbx.send_signal(signal.SIGINT)
@@ -37,10 +39,10 @@ for name in sys.argv[1].split():
     elif name != "nothing":
         os.kill({"sbx": sbx.pid, "keeper": keeper, "second": second}[name], signal.SIGKILL)
 status = sbx.wait()
-until = time.monotonic() + 60
-while (left := others()) and time.monotonic() < until:
-    pass
-print(status, len(left))
+last.wait()
+if sys.argv[1] in ("sbx keeper", "stop sbx"):
+    wait_for_all()
+print(status, len(others()))
 subprocess.run(["sbx", "run", "--isolation", "landlock", "-q", "--", "true"])
 print(sorted(name for name in os.listdir("/tmp") if name.startswith("sbx-")))
 """
