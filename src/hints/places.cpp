@@ -66,8 +66,8 @@ Places::Places(const policy::Policy& policy, const plan::Plan& plan, const host:
 }
 
 std::string Places::in_view(const std::string& path) const {
-  const std::string files = plan_.private_directory + "/" + plan::kPrivateFiles;
-  if (plan_.private_directory.empty() || !plan::is_within(path, files)) return path;
+  const std::string& files = plan_.private_directory;
+  if (files.empty() || !plan::is_within(path, files)) return path;
   std::string deepest;
   std::string target;
   for (const plan::Mount& mount : plan_.mounts) {

@@ -55,6 +55,16 @@ Result<UniqueFd> open_own_disk(int directory, const std::string& name) {
   return opened;
 }
 
+/// Makes one, whatever the umask says.
+Result<UniqueFd> make_own_disk(int directory, const std::string& name) {
+  if (!held::make_directory(directory, name, 0700))
+    return fail_errno(ErrorKind::host, "no-disk-directory", "no directory can be made in it");
+  UniqueFd made = SBX_TRY(open_own_disk(directory, name));
+  if (!held::set_mode(made.get(), 0700))
+    return fail_errno(ErrorKind::host, "no-disk-directory", "no directory can be made in it");
+  return made;
+}
+
 /// The lock of a new name, held; invalid when a sweep took it for a dead one.
 UniqueFd take_lock(int disks, const std::string& name) {
   const std::string file = name + kLockEnd;
@@ -87,13 +97,8 @@ bool can_hold_whiteouts(int directory) {
 
 }  // namespace
 
-Result<UniqueFd> DiskDirectory::make_files(mode_t mode) {
-  if (!held::make_directory(disks_.get(), name_, 0700))
-    return fail_errno(ErrorKind::host, "no-disk-directory", "no directory can be made in it");
-  const UniqueFd own = SBX_TRY(open_own_disk(disks_.get(), name_));
-  if (!held::make_directory(own.get(), kFiles, 0700) || !held::set_mode(own.get(), mode))
-    return fail_errno(ErrorKind::host, "no-disk-directory", "no directory can be made in it");
-  UniqueFd files = SBX_TRY(open_own_disk(own.get(), kFiles));
+Result<UniqueFd> DiskDirectory::make_files(int directory, const std::string& name) {
+  UniqueFd files = SBX_TRY(make_own_disk(directory, name));
   struct stat facts{};
   std::array<char, 4096> text;
   const ssize_t length = ::readlink(("/proc/self/fd/" + std::to_string(files.get())).c_str(),
@@ -121,7 +126,8 @@ Result<DiskDirectory> DiskDirectory::make(const std::string& state, uid_t uid, g
     directory.lock_ = take_lock(directory.disks_.get(), directory.name_);
   }
   if (!directory.lock_.valid()) return no_disk(state, "no directory can be made in it");
-  const auto files = directory.make_files(0700);
+  const auto own = make_own_disk(directory.disks_.get(), directory.name_);
+  const auto files = own ? directory.make_files(own->get(), kFiles) : std::unexpected(own.error());
   if (!files) {
     errno = files.error().errno_value;
     return no_disk(state, files.error().message.c_str());
@@ -167,14 +173,19 @@ Result<DiskDirectory> DiskDirectory::make_private(const std::string& path, uid_t
   if (!lock.valid()) return no_private(path, "nothing can be made there", errno);
   directory.lock_ = std::move(lock);
   directory.name_ = name_of(path);
-  const auto files = directory.make_files(uid == ::geteuid() ? 0700 : 0711);
+  const auto files = directory.make_files(directory.disks_.get(), directory.name_);
   if (!files) return no_private(path, files.error().message, files.error().errno_value);
   struct statvfs medium{};
   if (::fstatvfs(files->get(), &medium) != 0 || (medium.f_flag & ST_NOEXEC) != 0)
     return no_private(path, "no program can be executed from there", 0);
-  if (directory.path_ != path + "/" + kFiles) return no_private(path, "a link leads there", 0);
-  if (!held::set_owner(files->get(), uid, gid))
-    return no_private(path, "it can't be given to the program", errno);
+  if (directory.path_ != path) return no_private(path, "a link leads there", 0);
+  // A program with a uid of its own goes through it as a member of its group: what lies in it is
+  // the program's.
+  constexpr auto kStays = static_cast<uid_t>(-1);
+  const bool is_callers = uid == ::geteuid();
+  if (!is_callers &&
+      (!held::set_owner(files->get(), kStays, gid) || !held::set_mode(files->get(), 0710)))
+    return no_private(path, "it can't be opened to the program", errno);
   return directory;
 }
 

@@ -16,8 +16,9 @@ class DiskDirectory {
   /// Makes one below `state` (~/.local/state/sbx), readable for the caller only, writable for the
   /// sandbox's ids on the host. Errors: host "no-disk-directory", with the cure.
   [[nodiscard]] static Result<DiskDirectory> make(const std::string& state, uid_t uid, gid_t gid);
-  /// Makes the private directory of a plan, in a directory where everybody may make some. The
-  /// program reaches it by its path. Errors: host "no-private-directory", with the cure.
+  /// Makes the private directory of a plan, in a directory where everybody may make some. It is the
+  /// caller's; the program reaches what lies in it by its path, and nobody else does. Errors: host
+  /// "no-private-directory", with the cure.
   [[nodiscard]] static Result<DiskDirectory> make_private(const std::string& path, uid_t uid,
                                                           gid_t gid);
   DiskDirectory(DiskDirectory&& other) noexcept;
@@ -38,8 +39,8 @@ class DiskDirectory {
 
  private:
   DiskDirectory() = default;
-  /// Makes `files` in a new directory of this name, and takes its lock.
-  Result<UniqueFd> make_files(mode_t mode);
+  /// Makes what path() names, closed to others.
+  Result<UniqueFd> make_files(int directory, const std::string& name);
   UniqueFd disks_;  ///< the directory that holds those of all runs
   UniqueFd lock_;  ///< held as long as the run: another sbx that gets it knows that the run is dead
   std::string name_;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <set>
 #include <string>
 
 #include "base/held.hpp"
@@ -78,9 +79,24 @@ Status make_place(const plan::Plan& plan, const plan::Mount& step, int root) {
   return {};
 }
 
+/// The directories that lie in the private directory itself, which is not the program's.
+Status make_tops(const plan::Plan& plan, int root, uid_t uid, gid_t gid) {
+  std::set<std::string> tops;
+  for (const plan::Mount& step : plan.mounts)
+    if (const std::string path = plan::place_in_private(plan, step); !path.empty())
+      tops.insert(path.substr(0, path.find('/')));
+  for (const std::string& name : tops) {
+    const auto made = held::make_and_open(root, name, 0755);
+    if (!made || (uid != ::geteuid() && !held::set_owner(made->get(), uid, gid)))
+      return not_made(name, made ? errno : made.error().errno_value);
+  }
+  return {};
+}
+
 }  // namespace
 
 Status make_private_places(const plan::Plan& plan, int root, uid_t uid, gid_t gid) {
+  SBX_TRY(make_tops(plan, root, uid, gid));
   const MadeFor made(uid, gid);
   for (const plan::Mount& step : plan.mounts) SBX_TRY(make_place(plan, step, root));
   return {};

@@ -47,6 +47,18 @@ subprocess.run(["sbx", "run", "--isolation", "landlock", "-q", "--", "true"])
 print(sorted(name for name in os.listdir("/tmp") if name.startswith("sbx-")))
 """
 
+# The status of a change of the private directory's mode, and what another user and root read in it meanwhile.
+READERS = r"""
+import subprocess
+program = "echo text > $HOME/own; chmod 777 $HOME || exit; chmod 777 $HOME/.. 2> /dev/null; echo $? $HOME; read line"
+sbx = subprocess.Popen(["sbx", "run", "--isolation", "landlock", "-q", "--", "sh", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+status, home = sbx.stdout.readline().split()
+def read_as(uid):
+    return subprocess.run(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "cat", f"{home}/own"], capture_output=True, text=True).stdout
+print(status, read_as(1000).split(), read_as(0).split())
+sbx.communicate()
+"""
+
 
 class OwnUid(FilteredTest):
     def record(self, *words, container=None, status=0):
@@ -166,6 +178,10 @@ class OwnUid(FilteredTest):
             outcome = self.record(*options, "--", "true", container=container, status=125)["outcome"]
             self.assertEqual(outcome["code"], code, outcome)
             self.assertTrue(outcome["hint"], outcome)
+
+    def test_no_other_user_reaches_its_files(self):
+        done = self.container().run("python3", "-c", READERS)
+        self.assertEqual(done.stdout, "1 [] ['text']\n", done)
 
     def test_a_place_where_others_could_move_it_is_refused(self):
         container = self.container()

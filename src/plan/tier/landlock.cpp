@@ -165,7 +165,7 @@ bool is_private(const Mount& step) {
          (step.kind() == MountKind::scratch && step.source() != private_disk::kShm);
 }
 
-/// Below the private directory's files.
+/// Below the private directory.
 std::string place_of(const Mount& step) {
   if (const auto* copy = step.as<mount::Copy>()) return place_on_disk(*copy) + private_disk::kUpper;
   return step.source();
@@ -207,7 +207,6 @@ class ToRules {
                             .is_directory = is_directory,
                             .origin = origin});
   }
-  [[nodiscard]] std::string files() const { return plan_.private_directory + "/" + kPrivateFiles; }
   [[nodiscard]] bool holds_hidden(const std::string& path) const {
     return std::ranges::any_of(hidden_,
                                [&](const std::string& name) { return is_within(name, path); });
@@ -321,7 +320,7 @@ Status ToRules::run() {
 }
 
 void ToRules::take_private(Mount step) {
-  std::string place = files() + "/" + place_of(step);
+  std::string place = plan_.private_directory + "/" + place_of(step);
   allow(place, step.rights, true, step.origin);
   places_.add(step.target, std::move(place));
   kept_.push_back(std::move(step));
@@ -425,7 +424,7 @@ Status ToRules::take_by_content(Mount step) {
   file.as<mount::File>()->copied_from = source.path;
   file.origin = step.origin;
   if (is_given(kept_, file)) {
-    std::string place = files() + "/" + given_place(given_++, file);
+    std::string place = plan_.private_directory + "/" + given_place(given_++, file);
     allow(place, Rights{}, false, step.origin);
     places_.add(step.target, std::move(place));
   }

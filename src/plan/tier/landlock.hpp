@@ -10,15 +10,13 @@ namespace sbx::plan {
 /// Private directories that runs make are named "sbx-" and 16 hexadecimal digits.
 inline constexpr const char* kPrivatePlaces = "/tmp";
 inline constexpr const char* kPrivateName = "sbx-";
-/// In a private directory: what is the program's.
-inline constexpr const char* kPrivateFiles = "files";
 
 /// Decides as lay_out_mounts() does, then turns mounts into what is reached, and what is private
 /// into parts of one directory, which paths name from then on. Errors: as make_plan(), and
 /// "needs-namespaces" for what the policy says and can't be kept.
 [[nodiscard]] Status lay_out_rules(const policy::Policy& policy, const host::Host& host,
                                    const RunRequest& request, Plan& plan);
-/// Where a step of such a plan lies, below the private directory's files; empty: nowhere.
+/// Where a step of such a plan lies, below the private directory; empty: nowhere.
 [[nodiscard]] std::string place_in_private(const Plan& plan, const Mount& step);
 /// Says each weakness.
 void note_landlock(const host::Host& host, Plan& plan);
