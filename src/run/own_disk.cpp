@@ -38,7 +38,11 @@ timespec later_stamp() {
 
 Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
                         const std::string& state, const Copied& hears) {
-  if (!plan.private_directory.empty()) return prepare_private(plan, identity, hears);
+  if (!plan.private_directory.empty()) {
+    // The keeper gets ready meanwhile.
+    disk_.fill = [&](int) { return make_private(plan, identity, hears); };
+    return {};
+  }
   if (has_writable(plan, plan::MountKind::copy))
     disk_.fill = [&](int scratch) {
       const auto done = workspace::fill_copies(plan, scratch, identity.uid_on_host,
@@ -67,9 +71,10 @@ Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& ide
   return {};
 }
 
-/// Before the sandbox exists: the machine's root makes it, for a program that is not there yet.
-Status OwnDisk::prepare_private(const plan::Plan& plan, const spawn::MappedIdentity& identity,
-                                const Copied& hears) {
+/// For a program that is not there yet. What dead runs have left goes first: it may take the room.
+Status OwnDisk::make_private(const plan::Plan& plan, const spawn::MappedIdentity& identity,
+                             const Copied& hears) {
+  workspace::sweep_private_directories();
   const uid_t uid = identity.uid_on_host;
   const gid_t gid = identity.gid_on_host;
   directory_ = std::make_unique<workspace::DiskDirectory>(

@@ -21,7 +21,7 @@ namespace sbx::run {
 class OwnDisk {
  public:
   /// Errors: setup, some with a way to retry. `state`: host::state_directory().
-  /// `hears`: of the copies; borrowed until the sandbox stands.
+  /// `plan`, `identity` and `hears`, of the copies, are borrowed until the sandbox stands.
   [[nodiscard]] Status prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
                                const std::string& state, const Copied& hears);
   [[nodiscard]] const spawn::Disk& disk() const { return disk_; }
@@ -35,8 +35,8 @@ class OwnDisk {
   void hand_to(workspace::Copy& copy);
 
  private:
-  Status prepare_private(const plan::Plan& plan, const spawn::MappedIdentity& identity,
-                         const Copied& hears);
+  Status make_private(const plan::Plan& plan, const spawn::MappedIdentity& identity,
+                      const Copied& hears);
 
   UniqueFd files_;
   std::unique_ptr<workspace::DiskDirectory> directory_;

@@ -191,7 +191,6 @@ Result<Outcome> run(plan::Plan& plan, const host::Host& host, const Options& opt
   Stamps stamps(options.started_microseconds);
   stamps.add("plan");
   workspace::sweep_disk_directories(options.state_directory);
-  if (!plan.private_directory.empty()) workspace::sweep_private_directories();
   const workspace::Placeholders placeholders(plan);  // removed when nothing of the run is left
   Result<Outcome> outcome = attempt(plan, host, options, stamps);
   std::set<Retry> tried{Retry::none};

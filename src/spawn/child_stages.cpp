@@ -70,18 +70,36 @@ constexpr StageFunction kBegun[] = {
 /// program; CPUs and control groups are set before that. The second comes when nothing of the
 /// keeper can be read any more, and before there is anything to end.
 constexpr StageFunction kKeeper[] = {
-    stage<drop_supervisor_ends>, stage<join_groups>,    stage<limit_cpus>,
-    stage<wait_for_go>,          stage<gather_orphans>, stage<become_keeper>,
-    stage<wipe_arguments>,       stage<refuse_dumps>,   start_second,
-    hand_over_descriptors,       run_command,           nullptr,
+    stage<drop_supervisor_ends>,
+    stage<join_groups>,
+    stage<limit_cpus>,
+    stage<wait_for_go>,
+    stage<gather_orphans>,
+    stage<become_keeper>,
+    stage<wipe_arguments>,
+    stage<refuse_dumps>,
+    start_second,
+    hand_over_descriptors,
+    stage<wait_for_copies>,
+    run_command,
+    nullptr,
 };
 
 /// The same without the right to change ids.
 constexpr StageFunction kConfined[] = {
-    stage<drop_supervisor_ends>, stage<join_groups>,    stage<limit_cpus>,
-    stage<wait_for_go>,          stage<gather_orphans>, confine_keeper,
-    stage<wipe_arguments>,       stage<refuse_dumps>,   start_second,
-    hand_over_descriptors,       run_command,           nullptr,
+    stage<drop_supervisor_ends>,
+    stage<join_groups>,
+    stage<limit_cpus>,
+    stage<wait_for_go>,
+    stage<gather_orphans>,
+    confine_keeper,
+    stage<wipe_arguments>,
+    stage<refuse_dumps>,
+    start_second,
+    hand_over_descriptors,
+    stage<wait_for_copies>,
+    run_command,
+    nullptr,
 };
 
 /// Limits come after the privileges that would lift them; the filter, which refuses what the others

@@ -9,7 +9,8 @@
 ///   2a PID 1  Report network, where there are sockets to hand over; with a gateway the parent
 ///             joins the namespaces, listens, and sends Order network_ready
 ///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; wait for network_ready
-///             and for filled (where directories are copied: the parent fills them)
+///             and for filled (where directories are copied, or nothing is mounted: the parent
+///             makes the private disk and fills the copies)
 ///   4 payload limits, privileges, Landlock, filter, then Progress ready on the error pipe, execve
 ///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended, then left_behind
 ///   last;

@@ -50,6 +50,7 @@ struct Sandbox {
 };
 
 /// Puts the copies into the private disk, whose descriptor it is given, before the command starts.
+/// Without mounts (-1) it makes the disk too.
 using FillFunction = std::function<Status(int scratch)>;
 
 struct Disk {
