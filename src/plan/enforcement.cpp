@@ -171,7 +171,9 @@ void note_processes(const host::Host& host, Plan& plan) {
        .why =
            "the kernel exempts root, whose uid the program has here, and there is no cgroup that "
            "sbx may use",
-       .instead = plan.counts_tasks ? kCountsTasks : kCountsNone});
+       .instead = !plan.counts_tasks ? kCountsNone
+                  : plan.calls > 0   ? kCountsTasksOfCalls
+                                     : kCountsTasks});
 }
 
 }  // namespace

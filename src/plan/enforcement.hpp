@@ -39,6 +39,11 @@ void move_temporary_files(Plan& plan);
 inline constexpr const char* kCountsTasks =
     "sbx counts before each new process and thread: one can be refused too early while others "
     "begin, and a program with reapers of its own can exceed it";
+/// In a session, whose calls have supervisors of their own.
+inline constexpr const char* kCountsTasksOfCalls =
+    "sbx counts before each new process and thread: one can be refused too early while others "
+    "begin; calls that make some at the same moment can exceed it by one each, and a program with "
+    "reapers of its own by more";
 inline constexpr const char* kCountsNone = "processes beyond the limit are seen, and not refused";
 
 /// Adds to `degraded` the second lines of defence that this machine lacks.

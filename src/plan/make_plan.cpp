@@ -45,10 +45,9 @@ void decide_network(const policy::Network& network, NetworkPlan& plan) {
     plan.published.push_back({publications[i], network.publish[i].origin});
 }
 
-/// Not in a held sandbox, whose calls have supervisors of their own.
 bool counts_tasks(const Plan& plan, const host::Host& host) {
   if (plan.identity.is_outside_namespaces()) return plan.identity.callers_own;
-  return no_limit_of_processes(plan, host) && plan.calls == 0;
+  return no_limit_of_processes(plan, host);
 }
 
 Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan& plan) {

@@ -118,6 +118,10 @@ class Call {
     supervise::Settings settings = settings_of(plan, {.capture = request_.capture});
     settings.disk_in_directory = false;  // the session watches it
     settings.input_is_sent = ties_.input_is_sent;
+    if (plan.counts_tasks) {
+      tasks_ = supervise::TaskLimit::of_call(held_.sandbox().pid, held_.plan().budgets.processes);
+      std::ranges::move(tasks_->notes(), std::back_inserter(settings.notes));
+    }
     if (plan.explain) std::ranges::move(sought_->notes(), std::back_inserter(settings.notes));
     if (plan.network.notes_connect()) {
       if (plan.network.names_attempts()) offline_.emplace(plan.network, std::vector<UniqueFd>());
@@ -340,6 +344,7 @@ class Call {
   Answer answer_;
   std::optional<Sought> sought_;
   std::optional<network::Offline> offline_;
+  std::optional<supervise::TaskLimit> tasks_;
   std::uint64_t kills_before_ = 0;  ///< in the group, before the call
 };
 

@@ -79,6 +79,12 @@ bool has_come_back(pid_t thread, std::uint64_t computed_then) {
 
 }  // namespace
 
+TaskLimit TaskLimit::of_call(pid_t holder, std::uint64_t most) {
+  TaskLimit limit(holder, most);
+  limit.shared_holder_ = holder;
+  return limit;
+}
+
 std::optional<int> TaskLimit::ask(pid_t thread) {
   if (most_ == 0) return std::nullopt;
   makers_.erase(thread);
@@ -127,13 +133,16 @@ void TaskLimit::count() {
     fresh += tasks - std::min(tasks, known);
   }
   seen_ = std::move(seen);
+  if (shared_holder_ != 0) fresh = 0;  // whose they are is not known
   allowed_ = std::min<std::uint64_t>(allowed_ - std::min(allowed_, fresh), makers_.size());
   left_ = most_ - std::min(most_, there_ + allowed_);
+  if (shared_holder_ != 0) left_ = std::min<std::uint64_t>(left_, 1);  // others take from it too
 }
 
 void TaskLimit::look(Seen& seen) {
   tasks_.refresh();
   for (const ProcessList::Process& each : tasks_.all()) {
+    if (shared_holder_ != 0 && each.parent == shared_holder_) continue;
     std::uint64_t& tasks = seen[each.number];
     tasks = std::max(tasks, tasks_.tasks_of(each));
   }

@@ -24,6 +24,10 @@ class TaskLimit {
  public:
   /// Counts what is below `keeper`. `most` = 0: any number.
   TaskLimit(pid_t keeper, std::uint64_t most) : tasks_(keeper, -1), most_(most) {}
+  /// For one call of a session: counts what all calls have below the session's holder, but for
+  /// their inits, which are sbx's own. The others have limits of their own: what those have allowed
+  /// and has not begun is not known here, so there can be one more for each of them.
+  [[nodiscard]] static TaskLimit of_call(pid_t holder, std::uint64_t most);
   /// For a thread that waits in such a call, by number: nothing, it goes on; or the errno.
   [[nodiscard]] std::optional<int> ask(pid_t thread);
   /// One for each call of plan::served_tasks(). They refer to this object.
@@ -37,6 +41,7 @@ class TaskLimit {
 
   ProcessList tasks_;
   std::uint64_t most_;
+  pid_t shared_holder_ = 0;    ///< of a session, 0: the limit is that of one run
   std::uint64_t left_ = 0;     ///< tasks that may begin before the next count
   std::uint64_t there_ = 0;    ///< tasks at the last count
   std::uint64_t allowed_ = 0;  ///< since the last count, and before it those that it missed

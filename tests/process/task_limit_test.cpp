@@ -126,5 +126,22 @@ TEST(TaskLimit, OfNoneAllowsAnyNumber) {
   EXPECT_EQ(limit.ask(::getpid()), std::nullopt);
 }
 
+// Here the makers are what the inits of calls are in a session: children of the holder.
+TEST(TaskLimit, OfACallCountsWhatOtherCallsHave) {
+  Maker first;
+  Maker second;
+  Maker third;
+  SKIP_WITHOUT(first);
+  TaskLimit one = TaskLimit::of_call(::getpid(), 2);
+  TaskLimit other = TaskLimit::of_call(::getpid(), 2);
+  EXPECT_EQ(one.ask(first.thread()), std::nullopt) << "two were free";
+  first.let_go_on();
+  EXPECT_EQ(other.ask(second.thread()), std::nullopt) << "one is there";
+  second.let_go_on();
+  EXPECT_EQ(one.ask(third.thread()), EAGAIN) << "two are there, one of them is another call's";
+  TaskLimit larger = TaskLimit::of_call(::getpid(), 3);
+  EXPECT_EQ(larger.ask(third.thread()), std::nullopt);
+}
+
 }  // namespace
 }  // namespace sbx::test

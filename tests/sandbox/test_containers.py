@@ -135,6 +135,22 @@ class Containers(SbxTest):
             _, made = self.tasks(container, "--processes", "64")
             self.assertEqual(made, "30")
 
+    def test_the_calls_and_cells_of_a_session_have_no_more_processes_than_allowed(self):
+        # One call has five; what is left is for the others.
+        sleeps = "import os, signal; [os.fork() or signal.pause() for _ in range(4)]; print('there', flush=True); signal.pause()"
+        script = """
+            sbx session start s -q -p python --processes "$0"
+            mkfifo there && { sbx session exec s --lang python -c "$1" > there & }
+            read said < there && echo $said
+            sbx session exec s --lang python -c "$2"
+            sbx session eval s --lang python -c "$2"
+            sbx session stop s > /dev/null"""
+        forks = "import os, signal\nmade, n = [], 0\ntry:\n for n in range(30):\n  made.append(os.fork())\n  if not made[-1]: signal.pause()\n n = 30\nexcept OSError as e: print(e.errno)\nfor p in made: os.kill(p, 9), os.wait()\nprint(n)"
+        for machine in ((None, "docker", False), ("podman", "podman", True)):
+            for limit, lines in (("12", ["11", "6", "11", "6"]), ("64", ["30", "30"])):
+                done = self.container(0, *machine).run("sh", "-c", script, limit, sleeps, forks)
+                self.assertEqual(done.stdout.splitlines(), ["there", *lines], (machine, limit, done))
+
     def test_a_user_of_a_container_is_held_by_the_kernel(self):
         record, made = self.tasks(self.container(1000, None, "docker", False), "--processes", "8")
         self.assertEqual(made, "7 11", record)
