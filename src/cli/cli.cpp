@@ -82,7 +82,9 @@ int dispatch(const Invocation& typed, const Process& process) {
     return cells_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "run" && typed.session.empty() && !typed.request.directory.empty())
     return refuse_run(typed, usage_error("--cwd without --session has no effect",
-                                         "--workspace DIR is where a run begins"));
+                                         fmt::format("--workspace {}:overlay makes it the working "
+                                                     "directory, copy-on-write",
+                                                     shell_word(typed.request.directory))));
   if (typed.command == "run" && !typed.session.empty())
     return run_in_session(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "run")

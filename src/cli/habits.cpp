@@ -67,6 +67,9 @@ constexpr CommandHabit kCommandHabits[] = {
     {"nbconvert", "sbx run -p python --cells FILE.ipynb --out results", ""},
     {"papermill", "sbx run -p python --out results --cells FILE.ipynb", ""},
     {"execute", "sbx run -p python --cells {}", "FILE.ipynb"},
+    {"jupyter console", "sbx session start work; sbx session eval -i work", ""},
+    {"jupyter nbconvert", "sbx run -p python --cells FILE.ipynb --out results", ""},
+    {"jupyter", "sbx run -p python --cells {}", "FILE.ipynb"},
     // After "session".
     {"session create", "sbx session start {}", "NAME"},
     {"session new", "sbx session start {}", "NAME"},
@@ -135,6 +138,12 @@ constexpr SessionHabit kSessionHabits[] = {
     {"--apply --diff --keep", "session start",
      "later: sbx session diff NAME, sbx session apply NAME, sbx session keep NAME SET"},
     {"--session --name", "session e", "the session is the first operand"},
+    {"--cwd", "session start",
+     "--workspace DIR:overlay makes DIR the working directory; --cwd DIR is a call's: sbx session "
+     "exec NAME --cwd DIR"},
+    {"-a --all", "ps", "leave it out: sbx ps lists every run, and one that has ended is gone"},
+    {"-a --all", "session list",
+     "leave it out: sbx session list lists every session, and one that has ended is gone"},
 };
 
 constexpr const char* kNoCapabilities = "leave it out: a program never has capabilities here";
@@ -256,6 +265,16 @@ bool could_name_session(std::string_view word) {
   });
 }
 
+/// The words for the form of a notebook: of "execute --inplace x.ipynb" the file. The options are
+/// another tool's, and "jupyter execute x.ipynb" has a command of its own.
+std::string notebook_words(std::span<const char* const> words) {
+  std::string files;
+  for (const char* const word : words)
+    if (std::string_view(word).ends_with(".ipynb"))
+      files += (files.empty() ? "" : " ") + shell_word(word);
+  return files;
+}
+
 /// What stands for a session in front of the words of a form; empty where they may name one.
 std::string missing_name(const CommandHabit& habit, std::span<const char* const> words) {
   constexpr std::string_view kSwitches[] = {"-it", "-ti", "-i", "-t", "-d"};
@@ -339,6 +358,7 @@ std::string command_habit(std::span<const char* const> arguments) {
     std::string rest = missing_name(habit, words);
     if (!rest.empty()) rest.pop_back();
     for (const char* const word : words) rest += (rest.empty() ? "" : " ") + without_tty(word);
+    if (std::string_view(habit.form).contains("--cells {}")) rest = notebook_words(words);
     if (habit.words == "kill" && rest.starts_with("r_")) return "sbx stop " + rest;  // of a run
     if (rest.empty() && std::string_view(habit.usual).starts_with("sbx ")) return habit.usual;
     return fmt::format(fmt::runtime(habit.form), rest.empty() ? habit.usual : rest);

@@ -1,7 +1,9 @@
 #include "cli/session_start.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <optional>
 #include <string>
@@ -219,6 +221,16 @@ int not_started(const session::StartAnswer& started) {
   return started.status;
 }
 
+/// Before anything is started that would have to be stopped again.
+Status check_name_can_be_told(const Invocation& typed) {
+  const int flags = ::fcntl(STDOUT_FILENO, F_GETFL);
+  const bool is_open = flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY;
+  if (is_open || typed.output.quiet) return {};
+  return usage("cannot-write",
+               "standard output is closed, and the name of the session is printed there",
+               "-q starts it without a word");
+}
+
 }  // namespace
 
 int start_command(const Invocation& typed, const OwnProcess& process) {
@@ -229,6 +241,8 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
                             .hint = "what runs in it is given to sbx session exec"});
   const std::string name = typed.operands.empty() ? session::make_name() : typed.operands.front();
   if (const Status right = session::check_name(name); !right) return complain(typed, right.error());
+  if (const Status told = check_name_can_be_told(typed); !told)
+    return complain(typed, told.error());
   // Held back until somebody knows the name.
   const auto signals = take_ending_signals();
   if (!signals) return complain(typed, signals.error());

@@ -357,6 +357,15 @@ class Arguments(SbxTest):
         done = subprocess.run(["sh", "-c", 'exec "$0" run -- true <&- >&-', SBX], env=self.environment(), cwd=self.work, stderr=subprocess.PIPE, timeout=120, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
 
+    def test_a_session_whose_name_nobody_could_read_is_not_started(self):
+        """Twin: with -q nothing is printed."""
+        run = lambda words: subprocess.run(["sh", "-c", f'exec "$0" session {words} >&-', SBX], env=self.environment(), cwd=self.work, stderr=subprocess.PIPE, timeout=120, check=False)
+        refused = run("start work")
+        self.assertEqual(refused.returncode, 2, refused)
+        self.assertIn(b"error[cannot-write]: standard output is closed, and the name of the session is printed there\n  help: -q", refused.stderr)
+        self.assertIn(b"no-such-session", run("stop work").stderr)
+        self.assertEqual((run("start -q work").returncode, run("stop work").returncode), (0, 0))
+
 
 if __name__ == "__main__":
     sbxtest.main()

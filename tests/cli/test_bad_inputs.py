@@ -636,7 +636,7 @@ NOTEBOOKS = (
     ("--session x --diff true", "--diff and --session", "sbx session diff x", "--diff true"),
     ("--session x --keep y true", "--keep and --session", "sbx session keep x", "--keep y true"),
     ("--session x", "nothing to run", "sbx run script.py", "-- true"),
-    ("--cwd d true", "--cwd without --session", "--workspace DIR", "--workspace d:overlay true"),
+    ("--cwd d true", "--cwd without --session", "--workspace d:overlay", "--workspace d:overlay true"),
 )
 
 # For every option of run that takes a value; some accept some of them.

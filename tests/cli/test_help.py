@@ -170,6 +170,7 @@ class Help(SessionTest):
                             ("session files box", "sbx session ls box"), ("session timeout box 5m", "sbx session extend box 5m"), ("session upload box f.txt", "sbx session put box f.txt"),
                             ("session python box -c 6*7", "sbx session eval box -c '6*7'"), ("session download box f.txt", "sbx session get box f.txt"),
                             ("notebook x.ipynb", "sbx run -p python --cells x.ipynb"), ("execute x.ipynb", "sbx run -p python --cells x.ipynb"),
+                            ("jupyter execute --inplace x.ipynb", "sbx run -p python --cells x.ipynb"), ("jupyter lab x.ipynb", "sbx run -p python --cells x.ipynb"),
                             ("session help", "sbx help session"), ("info", "sbx doctor"), ("init", "sbx policy init"),
                             ("rm box", "sbx session stop box"), ("session remove box2", "sbx session stop box2"), ("session delete box3", "sbx session stop box3"),
                             ("session end box4", "sbx session stop box4")):
@@ -184,6 +185,9 @@ class Help(SessionTest):
                              ("cp f.txt box:/", "sbx session put box f.txt /"), ("cp box:/tmp/x .", "sbx session get box /tmp/x"),
                              ("session cp box:x d", "sbx session get box x --out d"), ("eval -c 6*7", "sbx session eval NAME -c '6*7'"),
                              ("eval print(1)", "sbx session eval NAME -c 'print(1)'"), ("eval f.txt", "sbx session eval NAME f.txt"),
+                             ("jupyter", "sbx run -p python --cells FILE.ipynb"), ("jupyter nbconvert --execute x.ipynb", "sbx run -p python --cells FILE.ipynb --out"),
+                             ("jupyter console", "sbx session start work; sbx session eval -i work"), ("ps -a", "leave it out: sbx ps"),
+                             ("session list --all", "leave it out: sbx session list"), ("session start --cwd d", "--workspace DIR:overlay"),
                              ("exec -it", "sbx session exec NAME -i"), ("session python -c 1", "sbx session eval NAME -c 1")):
             self.assertTrue(self.hint(*typed.split()).startswith(begin), typed)
         for typed, form in (("sandbox create box5", "sbx session start box5"), ("sandbox ls", "sbx session list"), ("container exec box5 true", "sbx session exec box5 true"),
