@@ -114,6 +114,16 @@ class Passed(SbxTest):
         self.assertIn(b"--output 20K", why)
         self.assertEqual(self.sbx("--output", "10M", "--", "seq", "1", "400000", json_record=False).status, 0)
 
+    def test_dev_null_takes_all_of_it(self):
+        """Nobody misses there what is over output.passed. Twin: a run that ends at it."""
+        for options, command, status, is_cut in (((), ("seq", "1", "4000"), 0, False), (("--set", 'output.exceed="kill"'), ("yes",), 153, True)):
+            report = self.tmp / "r.json"
+            ended = self.finish(self.start_sbx("--output", "1K", *options, "--report", report, "--", *command, json_record=False, stdout=subprocess.DEVNULL),
+                                json_record=False)
+            self.assertEqual(ended.status, status, ended)
+            self.assertEqual(b"left out" in ended.err or b"to allow more" in ended.err, is_cut, ended)
+            self.assertEqual(json.loads(report.read_text())["stdout"]["truncated"], is_cut)
+
     def test_one_file_for_both_streams_keeps_their_order(self):
         for mode in ("wb", "ab"):
             path = self.tmp / mode

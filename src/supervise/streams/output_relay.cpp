@@ -338,9 +338,11 @@ Stream OutputRelay::take() {
       kept.last = kept.text->substr(kept.text->size() - std::min(kept.text->size(), kLast));
     return kept;
   }
+  // /dev/null takes everything: where the run goes on, nobody misses what is over the cap.
+  const bool takes_all = sink_.discards() && options_.on_exceed != OnExceed::end_run;
   return Stream{.bytes = bytes_,
-                .truncated = bytes_ > passed_ + tail_,
-                .head_bytes = passed_,
+                .truncated = !takes_all && bytes_ > passed_ + tail_,
+                .head_bytes = takes_all ? bytes_ : passed_,
                 .tail_bytes = tail_,
                 .last = std::move(last_)};
 }
