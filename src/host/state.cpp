@@ -15,6 +15,20 @@ bool lies_below(const std::string& path, const std::string& directory) {
   return path.find("/../") == std::string::npos && !path.ends_with("/..");
 }
 
+std::string why_home_is_ignored(const Host& host) {
+  const auto set = host.environment.find("HOME");
+  if (set == host.environment.end() || set->second.empty()) return {};
+  std::string named = set->second;
+  while (named.size() > 1 && named.ends_with('/')) named.pop_back();
+  if (named == host.home) return {};
+  if (!named.starts_with('/')) return "it is not an absolute path";
+  const auto facts = host.files->look(named);
+  if (!facts) return "it can't be found";
+  return facts->type == FileType::directory || facts->type == FileType::symlink
+             ? std::string()
+             : "it is not a directory";
+}
+
 std::string state_directory(const Host& host) {
   if (host.home.empty()) return {};
   const auto set = host.environment.find("XDG_STATE_HOME");

@@ -15,6 +15,10 @@ namespace sbx::host {
 /// run. Empty when the caller has no home.
 [[nodiscard]] std::vector<std::string> state_directories(const Host& host);
 
+/// Why $HOME is not the home: it is not an absolute path, or there is no such directory. Empty
+/// where it is, is not set, or is another user's, as sudo(8) leaves it.
+[[nodiscard]] std::string why_home_is_ignored(const Host& host);
+
 /// "/home/me/x" below "/home/me"; a path with ".." in it lies nowhere.
 [[nodiscard]] bool lies_below(const std::string& path, const std::string& directory);
 

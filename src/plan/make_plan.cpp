@@ -2,6 +2,8 @@
 
 #include <sys/syscall.h>
 
+#include "base/text.hpp"
+#include "host/state.hpp"
 #include "plan/call_warnings.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/files/disk.hpp"
@@ -75,6 +77,14 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
   return {};
 }
 
+std::string note_of_home(const host::Host& host) {
+  const std::string why = host::why_home_is_ignored(host);
+  if (why.empty()) return {};
+  const std::string instead = host.home.empty() ? "there is no home" : "the home is " + host.home;
+  return "HOME=" + shell_word(host.environment.at("HOME")) + " is not used: " + why + "; " +
+         instead;
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
@@ -98,6 +108,7 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
   for (const Namespace space : tier.namespaces)
     if (space != Namespace::net || plan.network.own_namespace) plan.namespaces.push_back(space);
   plan.notes = policy.notes;
+  if (std::string note = note_of_home(host); !note.empty()) plan.notes.push_back(std::move(note));
   for (auto& list : {policy::warnings(policy, host.home), call_warnings(policy.syscalls)})
     for (const policy::Warning& warning : list)
       (warning.weight == policy::Weight::always_told ? plan.notes : plan.explanations)

@@ -366,6 +366,14 @@ class Arguments(SbxTest):
         self.assertIn(b"no-such-session", run("stop work").stderr)
         self.assertEqual((run("start -q work").returncode, run("stop work").returncode), (0, 0))
 
+    def test_a_home_that_is_not_used_is_named(self):
+        """Twin: one that is used, and another user's, as sudo leaves it."""
+        for home, why in (("home/me", "it is not an absolute path"), (self.tmp / "nosuch", "it can't be found"), (self.write("file", ""), "it is not a directory")):
+            ended = self.sbx("--", "true", env={"HOME": str(home)}, json_record=False)
+            self.assertRegex(ended.err.decode(), rf"^sbx: HOME={home} is not used: {why}; (the home is /|there is no home)")
+        for home in (self.home, "/usr" if not IS_ROOT else self.home):
+            self.assertEqual(self.sbx("--", "true", env={"HOME": str(home)}, json_record=False).err, b"")
+
 
 if __name__ == "__main__":
     sbxtest.main()
