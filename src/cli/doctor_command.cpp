@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include <sbx/outcome.hpp>
 
@@ -164,6 +165,7 @@ int doctor_command(const Invocation& typed) {
       without.isolation.value = policy::Isolation::landlock;
       return doctor::try_policy(*host, without);
     });
+  std::ranges::move(doctor::examine_directories(*host), std::back_inserter(machine));
   const std::vector<Section> sections = {
       {"machine", "This machine and account", std::move(machine)},
       {"isolation", "Isolation, in the order of trying", std::move(isolation)},

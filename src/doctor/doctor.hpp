@@ -35,6 +35,8 @@ struct Finding {
 
 /// Features of kernel and account: namespaces, filters, file systems, groups.
 [[nodiscard]] std::vector<Finding> examine_machine(const host::Host& host);
+/// Where sbx keeps what outlives a run, and where sessions are. Nothing is made.
+[[nodiscard]] std::vector<Finding> examine_directories(const host::Host& host);
 /// The ways to wall a program off, strongest first, up to the first that works here; from the
 /// findings of `examine_machine`. `try_landlock`: asked where no namespaces can be made, for a
 /// program with or without a uid of its own.

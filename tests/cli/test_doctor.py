@@ -164,6 +164,24 @@ class Doctor(SbxTest):
         for name in means:
             self.assertRegex(text, rf"(?m)^  \S+ +{name} +\S")
 
+    def test_the_directories_of_sessions_and_state_are_tried(self):
+        """Nothing is made there. Twin: they can't be used, or a variable that names them is not."""
+        state, session = (self.doctor("-p", "strict")["machine"][name] for name in ("state directory", "session directory"))
+        self.assertEqual((state["state"], state["fact"]), ("ok", str(self.home / ".local/state/sbx")))
+        self.assertEqual(session["state"], "ok", session)
+        self.assertFalse((self.home / ".local").exists())
+        self.write(".local/state/sbx", "a file", directory=self.home)
+        environment = {**self.environment(), "XDG_RUNTIME_DIR": "run/me", "XDG_STATE_HOME": "/nosuch"}
+        done = subprocess.run([SBX, "doctor", "--json", "-p", "strict"], env=environment, cwd=self.work, capture_output=True, text=True, timeout=120, check=False)
+        machine = {each["name"]: each for each in json.loads(done.stdout)["machine"]}
+        state, session = machine["state directory"], machine["session directory"]
+        self.assertEqual((state["state"], session["state"]), ("missing", "missing"), machine)
+        self.assertIn("can't be used: it is not a directory; XDG_STATE_HOME=/nosuch is not used: it is not a directory below the home", state["fact"])
+        self.assertIn("XDG_RUNTIME_DIR=run/me is not used: it is not a directory of yours of mode 0700", session["fact"])
+        self.assertEqual(session["consequence"], "no session can be started")
+        refused = subprocess.run([SBX, "session", "start"], env=environment, cwd=self.work, capture_output=True, timeout=120, check=False)
+        self.assertNotEqual(refused.returncode, 0, refused)
+
     def test_people_get_one_line_for_each(self):
         done = self.call("doctor", "-p", "strict")
         for line in done.stdout.splitlines():
