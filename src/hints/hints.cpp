@@ -57,6 +57,14 @@ class Search {
         case Trouble::read_only:
           hint = about_read_only(name);
           break;
+        case Trouble::denied:
+          // The most probable reading of the line alone: the others may be words of the message.
+          if (name == word.names.front() && places_.may_be_read(name))
+            hint = about_write_denied(name);
+          break;
+        case Trouble::write_denied:
+          hint = about_write_denied(name);
+          break;
         case Trouble::missing:
           hint = about_environment(name);
           if (!hint) hint = about_missing(name);
@@ -64,6 +72,7 @@ class Search {
           break;
         case Trouble::refused:
         case Trouble::too_large:
+        case Trouble::no_room:
           break;
         case Trouble::module:
           hint = about_module(name);
@@ -139,6 +148,7 @@ class Search {
         name.contains('/') || name.contains('.') || plan::joined("/", name) == name;
     if (!place || (!is_path && !place->is_workspace && !place->is_file)) return std::nullopt;
     Hint hint{.kind = HintKind::read_only, .what = path, .text = {}};
+    if (place->is_mount && !has_own_root()) return std::nullopt;
     if (place->is_mount) {
       hint.text = fmt::format(
           "\"{}\" can't be removed or renamed: it is a mount; what is in it can be", name);
@@ -150,16 +160,38 @@ class Search {
                       ? fmt::format("\"{}\" is a mount of its own, of a file, and read-only", name)
                       : fmt::format("\"{}\" is in \"{}\", which is read-only", name, place->target);
       if (place->granted_by == "--read") hint.text += " (--read)";
-      if (!place->grant.empty()) hint.options = {"--write", plan::operand_text(place->grant)};
-      if (!place->grant.empty() && place->grant != place->target)
+      // Without a root of its own a sandbox gets no directory to write to.
+      const bool is_offered = !place->grant.empty() && has_own_root();
+      if (is_offered) hint.options = {"--write", plan::operand_text(place->grant)};
+      if (is_offered && place->grant != place->target)
         hint.options.back() += ":" + plan::operand_text(place->target);
     } else {
       hint.text = fmt::format(
-          "\"{}\" is in a part of the system that is read-only; the working directory, /tmp and "
-          "the home, \"{}\", can be written to",
-          name, plan::home_of(facts_.policy.environment));
+          "\"{}\" is in a part of the system that is read-only; the working directory, {}, can be "
+          "written to",
+          name,
+          has_own_root()
+              ? fmt::format("/tmp and the home, \"{}\"", plan::home_of(facts_.policy.environment))
+              : std::string("$TMPDIR and the home, $HOME"));
     }
     return hint;
+  }
+
+  /// Landlock refuses a write with EACCES.
+  [[nodiscard]] std::optional<Hint> about_write_denied(const std::string& name) const {
+    constexpr int kNotExecutable = 126;
+    const auto* exited = std::get_if<Exited>(&facts_.outcome.verdict);
+    if (has_own_root() || (exited != nullptr && exited->code == kNotExecutable))
+      return std::nullopt;
+    for (const std::string_view temporary : {"/tmp", "/var/tmp"})
+      if (plan::is_within(name, temporary) && places_.inside(name) == name &&
+          !places_.is_shown(name))
+        return Hint{.kind = HintKind::read_only,
+                    .what = name,
+                    .text = fmt::format("\"{}\" is in {}, where no program writes without "
+                                        "namespaces; $TMPDIR names a directory for that",
+                                        name, temporary)};
+    return about_read_only(name);
   }
 
   [[nodiscard]] std::optional<Hint> about_missing(const std::string& name) const {
@@ -318,6 +350,16 @@ class Search {
   std::set<std::string> told_;
 };
 
+constexpr std::size_t kLostShown = 3;
+
+/// "a, b, c, ...".
+std::string first_of(const std::vector<std::string>& names, bool are_all) {
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kLostShown); ++i)
+    list += (list.empty() ? "" : ", ") + names[i];
+  return list + (are_all && names.size() <= kLostShown ? "" : ", ...");
+}
+
 /// "; --out stands behind the command ...": empty where none does.
 std::string given_too_late(const std::vector<std::string>& command) {
   for (std::size_t i = 1; i < command.size(); ++i)
@@ -337,34 +379,41 @@ std::vector<Hint> after_failure(const Facts& facts) {
 Hint about_lost_files(std::vector<std::string> names, bool are_all,
                       const std::vector<std::string>& changed,
                       const std::vector<std::string>& command) {
-  constexpr std::size_t kShown = 3;
   const bool are_new = changed.empty();
   const bool are_old = names.empty();
   names.insert(names.end(), changed.begin(), changed.end());
-  std::string list;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
-    list += (list.empty() ? "" : ", ") + names[i];
+  const std::string list = first_of(names, are_all);
   const bool is_one = are_all && names.size() == 1;
-  const bool has_more = !are_all || names.size() > kShown;
   if (!are_new) {
     const char* const what = is_one    ? "a file was changed and the change is"
                              : are_old ? "files were changed and the changes are"
                                        : "files were created or changed, and that is";
-    return {.kind = HintKind::lost_file,
-            .what = names.front(),
-            .text = fmt::format("{} gone with the sandbox: {}{}{}", what, list,
-                                has_more ? ", ..." : "", given_too_late(command)),
-            .options = {"--apply"},
-            .perhaps = false};
+    return {
+        .kind = HintKind::lost_file,
+        .what = names.front(),
+        .text = fmt::format("{} gone with the sandbox: {}{}", what, list, given_too_late(command)),
+        .options = {"--apply"},
+        .perhaps = false};
   }
-  return {
-      .kind = HintKind::lost_file,
-      .what = names.front(),
-      .text = fmt::format("{} created and {} gone with the sandbox: {}{}{}; --apply keeps {}",
-                          is_one ? "a file was" : "files were", is_one ? "is" : "are", list,
-                          has_more ? ", ..." : "", given_too_late(command), is_one ? "it" : "them"),
-      .options = {"--out", "DIR"},
-      .perhaps = false};
+  return {.kind = HintKind::lost_file,
+          .what = names.front(),
+          .text = fmt::format("{} created and {} gone with the sandbox: {}{}; --apply keeps {}",
+                              is_one ? "a file was" : "files were", is_one ? "is" : "are", list,
+                              given_too_late(command), is_one ? "it" : "them"),
+          .options = {"--out", "DIR"},
+          .perhaps = false};
+}
+
+Hint about_lost_home(const std::vector<std::string>& names) {
+  const bool is_one = names.size() == 1;
+  return {.kind = HintKind::lost_file,
+          .what = names.front(),
+          .text = fmt::format("{} created in the home and {} gone with the sandbox: {}; what is in "
+                              "the working directory can be kept",
+                              is_one ? "a file was" : "files were", is_one ? "is" : "are",
+                              first_of(names, true)),
+          .options = {},
+          .perhaps = false};
 }
 
 }  // namespace sbx::hints

@@ -33,4 +33,7 @@ struct Facts {
                                     const std::vector<std::string>& changed,
                                     const std::vector<std::string>& command);
 
+/// Those that it made in its home, "~/a": only the working directory can be brought out.
+[[nodiscard]] Hint about_lost_home(const std::vector<std::string>& names);
+
 }  // namespace sbx::hints

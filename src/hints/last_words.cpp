@@ -38,6 +38,10 @@ constexpr auto kPhrases = std::to_array<Phrase>({
     {"cannot find module '/", Trouble::missing},
     {"file too large", Trouble::too_large},
     {"efbig", Trouble::too_large},
+    {"no space left on device", Trouble::no_room},
+    {"enospc", Trouble::no_room},
+    {"permission denied", Trouble::denied},
+    {"eacces", Trouble::denied},
     {"connection refused", Trouble::refused},
     {"econnrefused", Trouble::refused},
     {"failed to connect", Trouble::refused},
@@ -191,6 +195,15 @@ void add_package(std::vector<std::string>& names, std::string_view behind, bool 
   if (!name.contains("..") && !name.starts_with('.') && !name.ends_with('/')) add(names, name);
 }
 
+/// The words of what makes, renames and removes files.
+bool says_write(std::string_view line) {
+  constexpr auto kVerbs = std::to_array<std::string_view>(
+      {"cannot create", "can't create", "cannot touch", "cannot make", "cannot remove",
+       "cannot move", "cannot overwrite", "for writing", "mkdir", "unlink", "rename"});
+  const std::string text = lower(line);
+  return std::ranges::any_of(kVerbs, [&](std::string_view verb) { return text.contains(verb); });
+}
+
 LastWord read_line(std::string_view line, const Found& found) {
   LastWord word{.trouble = found.trouble, .names = {}};
   const std::string_view behind = line.substr(found.end);
@@ -209,6 +222,9 @@ LastWord read_line(std::string_view line, const Found& found) {
       add_package(word.names, behind, found.trouble == Trouble::node_module);
       break;
     case Trouble::read_only:
+    case Trouble::no_room:
+    case Trouble::denied:
+    case Trouble::write_denied:
     case Trouble::missing:
       add_quoted(word.names, line);
       if (lower(line.substr(found.begin, found.end - found.begin))
@@ -216,6 +232,7 @@ LastWord read_line(std::string_view line, const Found& found) {
         add_extensions(word.names);
       add_before(word.names, line.substr(0, found.begin));
       add_behind(word.names, behind);
+      if (word.trouble == Trouble::denied && says_write(line)) word.trouble = Trouble::write_denied;
       break;
   }
   return word;

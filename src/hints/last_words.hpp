@@ -9,12 +9,17 @@
 /// this only says where to look.
 namespace sbx::hints {
 
-/// too_large: EFBIG. module: of Python; node_module: a package of Node; r_package: one of R.
+/// too_large: EFBIG. no_room: ENOSPC. denied: EACCES;
+/// write_denied: where the line says that something was to be made or removed. module: of Python;
+/// node_module: a package of Node; r_package: one of R.
 enum class Trouble : std::uint8_t {
   read_only,
   missing,
   refused,
   too_large,
+  no_room,
+  denied,
+  write_denied,
   module,
   node_module,
   r_package

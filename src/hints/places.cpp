@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "plan/files/grants.hpp"
 #include "plan/files/inside.hpp"
@@ -148,6 +149,33 @@ std::string Places::not_granted(std::string_view name) const {
   const auto seen = look(path);
   if (!seen || !is_plain(seen->type) || seen->may_be_denied) return {};
   return seen->path == path || may_be_told(seen->path) ? path : std::string();
+}
+
+std::uint64_t Places::copied_when_written(std::string_view name) const {
+  const std::string path = inside(name);
+  const plan::Mount* const mount = mount_of(plan_, path);
+  if (mount == nullptr || mount->kind() != MountKind::overlay || mount->read_only()) return 0;
+  const std::string below =
+      mount->host_source()->path + std::string(plan::below(path, mount->target));
+  if (hidden_.covers(path) != nullptr || hidden_.covers(below) != nullptr) return 0;
+  // A link would lead to a file that the overlay does not have.
+  if (host_.files->canonical(below).value_or("") != below) return 0;
+  const auto facts = host_.files->look(below);
+  return facts && facts->type == host::FileType::regular ? facts->size : 0;
+}
+
+bool Places::may_be_read(std::string_view name) const {
+  constexpr mode_t kByAll = 0444;
+  const std::string path = inside(name);
+  const plan::Mount* const mount = mount_of(plan_, path);
+  const plan::HostSource* const source = mount == nullptr ? nullptr : mount->host_source();
+  if (source == nullptr || hidden_.covers(path) != nullptr) return false;
+  const std::string below = source->path + std::string(plan::below(path, mount->target));
+  if (hidden_.covers(below) != nullptr) return false;
+  const auto place = host_.files->canonical(below);
+  if (!place) return place.error().errno_value == ENOENT;
+  const auto facts = *place == below ? host_.files->look(below) : std::unexpected(Error{});
+  return facts && is_plain(facts->type) && (facts->mode & kByAll) == kByAll;
 }
 
 /// Also what --read shows under its own name: the program sees that name anyway.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,16 @@ class Places {
   /// a denied one by another of them, so it is not told.
   [[nodiscard]] std::string not_granted(std::string_view name) const;
 
+  /// How much the first write to a file that a name means would copy to the private disk; 0:
+  /// nothing is copied, or the name is denied.
+  [[nodiscard]] std::uint64_t copied_when_written(std::string_view name) const;
+
+  /// The sandbox shows something of the host, or of sbx, at a path inside or above it.
+  [[nodiscard]] bool is_shown(const std::string& path_inside) const;
+  /// A grant shows what a name means, and programs can read it: the host's file is readable by all,
+  /// or is not there. A refusal with EACCES was one of writing then.
+  [[nodiscard]] bool may_be_read(std::string_view name) const;
+
   /// Why and how a path inside is read-only. Empty if it is not, or is denied. Looks at the plan
   /// alone.
   struct ReadOnly {
@@ -65,7 +76,6 @@ class Places {
 
  private:
   [[nodiscard]] std::string in_view(const std::string& path) const;
-  [[nodiscard]] bool is_shown(const std::string& path) const;
   [[nodiscard]] std::string grant_of(const plan::Mount& mount) const;
   [[nodiscard]] bool is_never_told(const std::string& path) const;
   [[nodiscard]] bool may_be_told(const std::string& path) const;

@@ -395,7 +395,7 @@ void append_hints(std::string& text, const std::vector<Hint>& hints, Cured where
     std::string cure;
     for (const std::string& word : hint.options)
       cure += " " + (word == "DIR" ? word : shell_word(word));
-    if (hint.kind == HintKind::lost_file)
+    if (hint.kind == HintKind::lost_file && !cure.empty())
       cure = "," + cure + (hint.options.front() == "--apply" ? " keeps it" : " copies");
     else if (!cure.empty())
       cure = (where == Cured::session ? ": start the session with" : ": add") + cure;

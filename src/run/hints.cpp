@@ -395,6 +395,31 @@ std::string note_of_too_large(const Outcome& outcome, const policy::Policy& poli
       to_text(limit), how, to_text(Bytes{2 * limit.count}));
 }
 
+/// An overlay copies a file whole before the first write to it, and gives up what it has copied
+/// where that does not fit: the private disk is then not found full.
+std::string note_of_copied_file(const Outcome& outcome, const policy::Policy& policy,
+                                const hints::Places& places, std::string_view how) {
+  const std::uint64_t limit = policy.limits.disk.value.count;
+  const std::uint64_t written = outcome.usage.written_bytes.value_or(0);
+  if (limit == 0) return {};
+  for (const Stream* const stream : {&outcome.err, &outcome.out})
+    for (const hints::LastWord& word : hints::last_words(stream->last)) {
+      if (word.trouble != hints::Trouble::no_room) continue;
+      for (const std::string& name : word.names) {
+        const std::uint64_t size = places.copied_when_written(name);
+        if (size == 0 || size + written <= limit) continue;
+        std::uint64_t enough = limit;
+        while (enough <= size + written) enough *= 2;
+        return fmt::format(
+            "{}\"{}\" has {}, and the first write to a file of a copy-on-write directory copies "
+            "all of it, which limits.disk = \"{}\" has no room for; to allow more, {} --disk {}",
+            size > limit ? "" : "perhaps: ", name, describe(Bytes{size}), to_text(Bytes{limit}),
+            how, to_text(Bytes{enough}));
+      }
+    }
+  return {};
+}
+
 /// "--env NAME" of a variable that the caller does not have, where the program speaks of it.
 std::string note_of_unset(const Outcome& outcome, const policy::Policy& policy,
                           const host::Host& host) {
@@ -455,6 +480,9 @@ void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan&
                                                   .reader = style.reader,
                                                   .of_cell = style.of_cell});
   if (std::string note = note_of_too_large(outcome, policy, style.how); !note.empty())
+    outcome.notes.push_back(std::move(note));
+  const hints::Places places(policy, plan, host, typed, style.reader);
+  if (std::string note = note_of_copied_file(outcome, policy, places, style.how); !note.empty())
     outcome.notes.push_back(std::move(note));
   if (std::string note = note_of_unset(outcome, policy, host); !note.empty())
     outcome.notes.push_back(std::move(note));

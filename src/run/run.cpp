@@ -87,13 +87,16 @@ void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec s
 }
 
 /// After the end of PID 1.
-void tell_lost_files(const plan::Plan& plan, const spawn::Sandbox& sandbox, Outcome& outcome) {
+void tell_lost_files(const plan::Plan& plan, const spawn::Sandbox& sandbox, const OwnDisk& disk,
+                     Outcome& outcome) {
   constexpr std::size_t kMostNames = 100;
-  if (!workspace::has_copy(plan)) return;
-  const workspace::Lost lost = workspace::lost_names(plan, sandbox.scratch.get(), kMostNames);
+  const workspace::Lost lost =
+      workspace::lost_names(plan, sandbox.scratch.get(), kMostNames,
+                            [&disk](workspace::Copy& copy) { disk.describe(copy); });
   if (!lost.names.empty() || !lost.changed.empty())
     outcome.hints.push_back(
         hints::about_lost_files(lost.names, lost.are_all, lost.changed, plan.command));
+  if (!lost.in_home.empty()) outcome.hints.push_back(hints::about_lost_home(lost.in_home));
 }
 
 /// Never later than the time stamp of a file written from now on: those use this clock, or a finer
@@ -177,7 +180,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   disk.tell(outcome.degraded);
   plan::note_appeared(plan, host, began, outcome);
   if (options.tells_lost_files && exit_status_of(outcome.verdict) == 0)
-    tell_lost_files(plan, sandbox, outcome);
+    tell_lost_files(plan, sandbox, disk, outcome);
   if (options.copy != nullptr) {
     keep_copy(plan, sandbox, started, std::move(lowers), *options.copy, outcome);
     disk.hand_to(*options.copy);

@@ -82,14 +82,16 @@ bool is_as_made(int upper, const std::string& path, const plan::mount::File& mad
   return file && has_content(file->get(), made.content);
 }
 
-/// The names that sbx itself put there, for something to be mounted on or because they were copied
-/// in, with the directories above them.
-std::vector<std::string> made_in(const plan::Plan& plan, const std::string& target, int upper) {
+}  // namespace
+
+std::vector<std::string> made_names(const plan::Plan& plan, const std::string& target,
+                                    int directory) {
   std::vector<std::string> names;
   for (const Mount& mount : plan.mounts) {
     auto name = below(mount.target, target);
     const auto* file = mount.as<plan::mount::File>();
-    if (name && file != nullptr && !is_as_made(upper, *name, *file)) *name = directory_of(*name);
+    if (name && file != nullptr && !is_as_made(directory, *name, *file))
+      *name = directory_of(*name);
     while (name && *name != ".") {
       names.push_back(*name);
       *name = directory_of(*name);
@@ -99,8 +101,6 @@ std::vector<std::string> made_in(const plan::Plan& plan, const std::string& targ
   std::ranges::sort(names);
   return names;
 }
-
-}  // namespace
 
 // A directory that was replaced meanwhile is not the one that was planned with.
 Result<UniqueFd> open_lower(const plan::HostSource& source) {
@@ -175,7 +175,7 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
         SBX_TRY(open_private_directory(scratch, over != nullptr ? own + private_disk::kUpper
                                                                 : private_disk::kWorkspace))
             .release();
-    layer.made = made_in(plan, mount.target, layer.upper.get());
+    layer.made = made_names(plan, mount.target, layer.upper.get());
     if (over != nullptr) {
       layer.linked = over->linked;
       layer.unlinked = over->unlinked;

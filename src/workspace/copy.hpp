@@ -125,6 +125,12 @@ struct DirectorySeen {
 [[nodiscard]] bool has_copy(const plan::Plan& plan);
 [[nodiscard]] bool has_overlay(const plan::Plan& plan);
 
+/// The names in a private directory, shown as `target`, that sbx itself put there: for something to
+/// be mounted on, or because they were copied in and are as they were then; with those of the
+/// directories above them. Sorted.
+[[nodiscard]] std::vector<std::string> made_names(const plan::Plan& plan, const std::string& target,
+                                                  int directory);
+
 /// A host directory of a mount as the plan saw it. Errors: host "workspace-replaced".
 [[nodiscard]] Result<UniqueFd> open_lower(const plan::HostSource& source);
 /// Those of all writable overlays, in the order of the mounts. Opened before the run and held, so

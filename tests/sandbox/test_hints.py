@@ -399,6 +399,59 @@ class Hints(SbxTest):
             ended = self.sbx("-p", "python", "--", "sh", "-c", command, json_record=False)
             self.assertEqual(ended.err.decode(), f"sbx: {told}\n" if told else "", command)
 
+    def test_files_that_were_made_in_the_home_and_lost_are_told(self):
+        """Not those of /tmp, nor what was copied in. Also without namespaces, and beside a live workspace."""
+        self.write("notes", "x")
+        told = "in the home and {} gone with the sandbox: {}; what is in the working directory can be kept\n"
+        for isolation in ("namespaces", "landlock"):
+            for command, said in (("mkdir ~/x; touch ~/a ~/.hidden ${TMPDIR:-/tmp}/f", "sbx: files were created " + told.format("are", "~/a, ~/x/")),
+                                  ("touch ~/a here", "sbx: a file was created and is gone with the sandbox: here; --apply keeps it, --out DIR copies\n"
+                                                     "sbx: a file was created " + told.format("is", "~/a")),
+                                  ("touch ~/a; exit 1", ""), ("touch ${TMPDIR:-/tmp}/f", "")):
+                ended = self.sbx("--isolation", isolation, "--in", "notes:~/notes", "--", "sh", "-c", command, json_record=False)
+                lines = [line for line in ended.err.decode().splitlines(keepends=True) if not line.startswith("sbx: weaker isolation")]
+                self.assertEqual("".join(lines), said, (isolation, command))
+        live = self.sbx("--workspace", ".:read-write", "--", "sh", "-c", "touch ~/a here", json_record=False)
+        self.assertEqual(live.err.decode(), "sbx: a file was created " + told.format("is", "~/a"))
+        self.assertTrue((self.work / "here").exists())
+
+    def test_a_file_that_is_too_large_to_be_copied_on_its_first_write_names_the_limit(self):
+        """The private disk is not found full afterwards. Twins: with the option it works, and a smaller file has room."""
+        self.write("big", "x" * (3 << 20))
+        self.write("small", "x")
+        append = lambda name: ("--", "python3", "-c", f"open('{name}', 'ab').write(b'x')")
+        overlay = ("--workspace", ".:overlay", "--disk", "2M")
+        ended = self.sbx(*overlay, *append("big"), json_record=False)
+        self.assertIn('sbx: "big" has 3 MiB, and the first write to a file of a copy-on-write directory copies all of it, '
+                      'which limits.disk = "2M" has no room for; to allow more, add --disk 4M\n', ended.err.decode())
+        self.exited(self.sbx("--workspace", ".:overlay", "--disk", "4M", *append("big")))
+        self.exited(self.sbx(*overlay, *append("small")))
+        lie = self.sbx(*overlay, "--", "sh", "-c", "echo 'small: No space left on device'; exit 1", json_record=False)
+        self.assertNotIn("limits.disk", lie.err.decode())
+
+    def test_a_write_without_namespaces_is_told_as_with_them(self):
+        """The kernel answers EACCES there, as where something may not be read or executed: those are told nothing."""
+        landlock = ("--isolation", "landlock")
+        for path in (self.tmp, self.work):
+            path.chmod(0o755)
+        (self.work / "data.csv").chmod(0o644)
+        for command in [row for row in READ_ONLY if row[0] in ("sh", "bash", "python3")]:
+            with self.subTest(command):
+                ended = self.sbx(*landlock, "--workspace", ".:read-only", "--", *command)
+                self.assertIn(("read-only", ["--workspace", ".:overlay"]), [(kind, options) for kind, _, options in self.hints(ended)], ended)
+                self.exited(self.sbx(*landlock, "--workspace", ".:overlay", "--", *command))
+        for place in ("/usr/x", "/etc/x", "/tmp/x"):
+            ended = self.sbx(*landlock, "--", "sh", "-c", f"echo x > {place}")
+            self.assertEqual(self.hints(ended), [("read-only", place, [])], ended)
+            self.assertIn("$TMPDIR", ended.record["hints"][0]["text"])
+        granted = self.write("granted/x", "x", directory=self.tmp).parent
+        granted.chmod(0o755)
+        ended = self.sbx(*landlock, "--read", granted, "--", "sh", "-c", f"echo x > {granted}/y")
+        self.assertEqual(self.hints(ended), [("read-only", f"{granted}/y", [])], ended)  # --write needs namespaces
+        for command in ("cat /etc/shadow", "ls /root", "./data.csv", f"{granted}/x"):
+            ended = self.sbx(*landlock, "--workspace", ".:read-only", "--read", granted, "--", "sh", "-c", f"{command}; exit $?")
+            self.assertNotIn("read-only", [kind for kind, _, _ in self.hints(ended)], ended)
+
     def test_out_leaves_no_empty_directory_and_says_what_was_not_new(self):
         self.write("same", "old\n")
         out = self.tmp / "out"
