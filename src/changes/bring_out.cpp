@@ -1,5 +1,6 @@
 #include "changes/bring_out.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
@@ -93,6 +94,21 @@ Status BringOut::check_overlay() const {
                "--workspace .:overlay");
 }
 
+/// After the run it would be too late to say so. What a pattern chooses may be in a directory of
+/// the caller's own.
+Status BringOut::check_writable() const {
+  const auto mount = std::ranges::find(plan_.mounts, plan_.working_directory, &plan::Mount::target);
+  if (mount == plan_.mounts.end() || mount->layered() == nullptr) return {};
+  const std::string& directory = mount->host_source()->path;
+  if (::faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
+  Error error{.kind = ErrorKind::usage,
+              .code = "not-applicable",
+              .message = fmt::format("--apply can't write to '{}'", printable(directory)),
+              .errno_value = errno,
+              .hint = "--keep NAME keeps the changes, --out DIR copies new files"};
+  return fail(std::move(error));
+}
+
 Status BringOut::prepare_store() {
   SBX_TRY(check_set_name(options_.keep));
   store_ = SBX_TRY(Store::open_or_make(state_directory_));
@@ -110,6 +126,7 @@ Status BringOut::prepare(const Person& person) {
     return usage("usage", "--collect without --out has no effect", "to copy the files: --out DIR");
   if (options_.diff || options_.apply || !options_.keep.empty()) SBX_TRY(check_overlay());
   if (options_.apply) SBX_TRY(check_asking(!options_.yes, person));
+  if (options_.apply && options_.patterns.empty()) SBX_TRY(check_writable());
   if (!options_.keep.empty()) SBX_TRY(prepare_store());
   if (options_.directory.empty()) return {};
   SBX_TRY(check_out());
@@ -152,7 +169,7 @@ Status BringOut::finish(Outcome& outcome, const std::string& run, const Telling&
   if (options_.diff)
     telling.person.tell(changes_words(copy_, changes, Texts::shown, telling.paint));
   if (store_) note(keep(changes, outcome, run, telling));
-  if (target_.valid()) note(collect(changes, telling));
+  if (target_.valid()) note(collect(changes, outcome, telling));
   if (options_.apply) note(apply(changes, outcome, run, telling));
   if (!copy_.is_overlay) return first;
   if (is_asked()) note(in_place());
@@ -219,7 +236,8 @@ Status BringOut::keep(const workspace::ChangeSet& changes, const Outcome& outcom
   return {};
 }
 
-Status BringOut::collect(const workspace::ChangeSet& changes, const Telling& telling) {
+Status BringOut::collect(const workspace::ChangeSet& changes, const Outcome& outcome,
+                         const Telling& telling) {
   const policy::Outputs& outputs = policy_.filesystem.outputs;
   workspace::Collecting what{.limits = {.max_bytes = outputs.max_bytes.value.count,
                                         .max_files = outputs.max_files.value,
@@ -235,6 +253,9 @@ Status BringOut::collect(const workspace::ChangeSet& changes, const Telling& tel
   done_.collected = SBX_TRY(workspace::collect(copy_, changes, target_.get(), what));
   telling.remark(collected_words(*done_.collected, what.patterns, options_.directory) +
                  uncollected_words(*done_.collected, options_.collect));
+  const bool are_elsewhere = options_.apply || options_.diff || store_;
+  if (succeeded(outcome) && !are_elsewhere)
+    telling.remark(changed_and_lost_words(*done_.collected));
   return {};
 }
 

@@ -84,10 +84,12 @@ class BringOut {
   [[nodiscard]] Status in_place() const;
   [[nodiscard]] Status check_out() const;
   [[nodiscard]] Status check_overlay() const;
+  [[nodiscard]] Status check_writable() const;
   [[nodiscard]] Status prepare_store();
   [[nodiscard]] std::vector<std::string> policy_files() const;
   [[nodiscard]] Patch patch_of(const workspace::ChangeSet& changes) const;
-  Status collect(const workspace::ChangeSet& changes, const Telling& telling);
+  Status collect(const workspace::ChangeSet& changes, const Outcome& outcome,
+                 const Telling& telling);
   Status keep(const workspace::ChangeSet& changes, const Outcome& outcome, const std::string& run,
               const Telling& telling);
   Status apply(const workspace::ChangeSet& changes, const Outcome& outcome, const std::string& run,

@@ -14,6 +14,7 @@
 #include "changes/diff.hpp"
 #include "plan/files/pattern.hpp"
 #include "policy/keys.hpp"
+#include "workspace/lost.hpp"
 #include "workspace/names.hpp"
 #include "workspace/tree.hpp"
 
@@ -404,6 +405,21 @@ std::string uncollected_words(const workspace::Collected& collected,
       text += fmt::format("sbx: no new or changed file matches --collect {}\n",
                           shortened(printable(shell_word(each)), 200));
   return text;
+}
+
+std::string changed_and_lost_words(const workspace::Collected& collected) {
+  constexpr std::size_t kShown = 3;
+  if (collected.files.empty()) return {};
+  std::string names;
+  std::size_t count = 0;
+  for (const std::string& each : collected.changed)
+    if (workspace::may_be_missed(each) && ++count <= kShown)
+      names += (names.empty() ? "" : ", ") + shortened(printable(each), 100);
+  if (count == 0) return {};
+  return fmt::format(
+      "sbx: {} that existed before changed and {} gone with the sandbox: {}{}; --apply keeps {}\n",
+      count == 1 ? "a file" : "files", count == 1 ? "is" : "are", names,
+      count > kShown ? ", ..." : "", count == 1 ? "it" : "them");
 }
 
 std::string lost_words(const std::vector<LostChange>& lost, const std::string& state_directory) {

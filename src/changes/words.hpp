@@ -41,6 +41,9 @@ enum class Texts : bool { left_out, shown };
 /// Beside collected_words(): the typed patterns that brought nothing where another one did.
 [[nodiscard]] std::string uncollected_words(const workspace::Collected& collected,
                                             const std::vector<std::string>& typed);
+/// Beside collected_words() of a run that is over: what it changed goes with it. Files that were
+/// copied make that easy to miss. Empty where collected_words() has it, or nobody may miss it.
+[[nodiscard]] std::string changed_and_lost_words(const workspace::Collected& collected);
 /// What a set that was kept in `state_directory` has not.
 [[nodiscard]] std::string lost_words(const std::vector<LostChange>& lost,
                                      const std::string& state_directory);

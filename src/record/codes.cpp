@@ -108,6 +108,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "\"sbx ps\" lists them"},
     {"no-such-set", CodeOf::command_line, "no changes are kept under that name",
      "\"sbx changes list\" names what is kept"},
+    {"not-applicable", CodeOf::command_line, "--apply was given for a directory that the caller can't write to",
+     "keep the changes: --keep NAME; or copy new files: --out DIR"},
     {"nobody-to-ask", CodeOf::command_line, "--apply asks for confirmation, and there is no terminal",
      "add --yes; with sbx run it applies what a command that exited with 0 did"},
     {"nothing-to-bring-out", CodeOf::command_line, "--out was given for a workspace that is not private to the run",

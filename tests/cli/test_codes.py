@@ -74,6 +74,11 @@ class CommandLine(Codes):
         self.refuses("nothing-to-bring-out", "--workspace", ".:read-write", "--out", "out", "true")
         self.refuses("out-unusable", "--set", 'filesystem.outputs.collect=["*"]', "--out", self.write("file", ""), "true")
         self.refuses("bad-set-name", *OVERLAY, "--keep", "a/b", "true")
+        self.tmp.chmod(0o755)
+        self.work.chmod(0o755 if sbxtest.IS_ROOT else 0o555)
+        stranger = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if sbxtest.IS_ROOT else ()
+        self.refuses("not-applicable", *OVERLAY, "--apply", "--yes", "true", wrapper=stranger)
+        self.work.chmod(0o755)
         self.keep("once")
         self.refuses("name-taken", *OVERLAY, "--keep", "once", "true")
 

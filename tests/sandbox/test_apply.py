@@ -130,6 +130,28 @@ class NeverLost(Changes):
         self.changes("apply", "--yes", "set", wrapper=command)
         self.assertEqual(self.tree(), {"closed/a": b"text\n", "b": b"x\n"})
 
+    def test_a_directory_that_is_not_the_callers_is_refused_before_anything_runs(self):
+        """Twins: a pattern may choose a directory of the caller's in it, and a set can be kept."""
+        own = self.work / "own"
+        own.mkdir()
+        if IS_ROOT:
+            self.tmp.chmod(0o755)
+            os.chown(self.home, 65534, 65534)
+            os.chown(own, 65534, 65534)
+        self.work.chmod(0o755 if IS_ROOT else 0o555)
+        self.addCleanup(self.work.chmod, 0o755)
+        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if IS_ROOT else []
+        run = lambda *options: self.finish(start([*command, SBX, "run", "--workspace", ".:overlay", *options, "--", "sh", "-c", "echo ran; touch own/a"],
+                                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.work, env=self.environment()),
+                                           json_record=False)
+        refused = run("--apply", "--yes")
+        self.assertEqual((refused.status, refused.out), (125, b""), refused)
+        self.assertIn(f"error[not-applicable]: --apply can't write to '{self.work}': Permission denied\n  help: --keep NAME keeps the changes", refused.err.decode())
+        self.assertEqual(run("--keep", "set").status, 0)
+        self.assertFalse((own / "a").exists())
+        self.assertEqual(run("--apply=own/**", "--yes").status, 0)
+        self.assertTrue((own / "a").exists())
+
     def test_names_of_one_file_stay_so(self):
         self.write("d/old", "x")
         code = "import os\nopen('a', 'w').write('one'); os.link('a', 'b'); os.link('a', 'd/c'); os.mkdir('new'); os.link('a', 'new/e')\n"

@@ -415,6 +415,17 @@ class Hints(SbxTest):
         self.assertEqual(live.err.decode(), "sbx: a file was created " + told.format("is", "~/a"))
         self.assertTrue((self.work / "here").exists())
 
+    def test_what_out_does_not_copy_of_the_files_that_were_there_is_told(self):
+        """Twins: nobody may miss it, it is kept, and the command failed."""
+        for name in ("same", "other", ".hidden"):
+            self.write(name, "old\n")
+        out = self.tmp / "out"
+        run = lambda command, *options: self.sbx("-p", "python", "--out", out, *options, "--", "sh", "-c", command, json_record=False)
+        self.assertIn("sbx: a file that existed before changed and is gone with the sandbox: same; --apply keeps it\n", run("touch new; echo more >>same").err.decode())
+        self.assertIn("sbx: files that existed before changed and are gone with the sandbox: other, same; --apply keeps them\n", run("touch new; echo more | tee -a same >>other").err.decode())
+        for command, options in (("touch new; echo more >>.hidden", ()), ("touch new; echo more >>same; false", ()), ("touch new; echo more >>same", ("--keep", "set"))):
+            self.assertNotIn("existed before", run(command, *options).err.decode(), command)
+
     def test_a_file_that_is_too_large_to_be_copied_on_its_first_write_names_the_limit(self):
         """The private disk is not found full afterwards. Twins: with the option it works, and a smaller file has room."""
         self.write("big", "x" * (3 << 20))
