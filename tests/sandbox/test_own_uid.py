@@ -8,7 +8,7 @@ from outside import AROUND, ATTEMPTS, HOPPING, LAST, NOT_EVERYWHERE, REACHED_WHE
 from sbxtest import main
 
 # Kills by name of what is killed: "sbx", "keeper" or "program"; prints the status of sbx, and how many processes of the uid are left when the last
-# of the watchers has ended. The second can't reap what it kills.
+# of the watchers has ended. Where sbx itself was killed, the second ends the keeper too, which reaps no more then, and can't reap itself.
 ENDS = LAST + r"""
 import os, signal, subprocess, sys, time
 def of(uid):
@@ -39,7 +39,7 @@ elif sys.argv[1] == "interrupt":
     sbx.send_signal(signal.SIGINT)
 status = sbx.wait()
 last.wait()
-if sys.argv[1] == "both":
+if status < 0:
     wait_for_all()
 left = of(uid) + of(str(int(uid) + 1))
 print(status, len(last.watchers), len(left), sorted(name for name in os.listdir("/tmp") if name.startswith("sbx-")) if sys.argv[1] not in ("sbx", "both") else [])
