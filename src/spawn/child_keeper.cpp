@@ -135,6 +135,11 @@ void start_second(Program& program) {
   program.second = static_cast<pid_t>(second);
 }
 
+/// By the rights of the program, and while the supervisor makes the private directory.
+void prepare_second_wall(Program& program) {
+  program.landlock_ruleset = make_second_wall(program);
+}
+
 /// It would end by itself, after it had looked for processes in vain. The supervisor reaps it, and
 /// only after the keeper: no other process can have its number yet.
 void end_second(const Program& program) {

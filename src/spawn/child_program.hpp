@@ -75,6 +75,7 @@ struct Limit {
 struct LandlockRule {
   Text path;
   std::uint64_t rights;
+  bool is_of_disk;  ///< in the private directory, which the parent makes meanwhile
 };
 
 /// argv or the environment: execve(2) wants real pointers, which the child writes into `table`.
@@ -169,7 +170,7 @@ struct Program {
   int terminal_slave;
   int scratch;           ///< the private tmpfs
   int processes;         ///< procfs without hidepid
-  int landlock_ruleset;  ///< of a call, made ahead; -1: the payload makes it
+  int landlock_ruleset;  ///< made ahead, less what is_of_disk; -1: the payload makes it
   int mount_space;       ///< of a call: its mount namespace
   int listener;          ///< left by the payload in the shared descriptor table
   bool waits;            ///< Start::waits
@@ -217,7 +218,7 @@ void lower_own_capabilities(const Program& program);
 /// The payload, in the address space and descriptor table of PID 1 until execve: meeting point 4.
 /// Never returns.
 int run_payload(void* program);
-/// The Landlock ruleset of the payload: its descriptor; -1: none is wanted.
+/// The Landlock ruleset of the payload, less what is_of_disk: its descriptor; -1: none is wanted.
 int make_second_wall(const Program& program);
 /// Sends a signal to every process of the sandbox but this one.
 void signal_all(const Program& program, int signal);

@@ -68,9 +68,11 @@ constexpr StageFunction kBegun[] = {
 /// Without namespaces and mounts. No parent-death signal: the keeper has to end the others first,
 /// and sees the end of the control socket. Root's rights go before anything is done for the
 /// program; CPUs and control groups are set before that. The second comes when nothing of the
-/// keeper can be read any more, and before there is anything to end.
+/// keeper can be read any more, and before there is anything to end. With the descriptors, of which
+/// there are none, the supervisor begins to make the private directory: what needs it comes last.
 constexpr StageFunction kKeeper[] = {
     stage<drop_supervisor_ends>,
+    hand_over_descriptors,
     stage<join_groups>,
     stage<limit_cpus>,
     stage<wait_for_go>,
@@ -79,7 +81,7 @@ constexpr StageFunction kKeeper[] = {
     stage<wipe_arguments>,
     stage<refuse_dumps>,
     start_second,
-    hand_over_descriptors,
+    prepare_second_wall,
     stage<wait_for_copies>,
     run_command,
     nullptr,
@@ -88,6 +90,7 @@ constexpr StageFunction kKeeper[] = {
 /// The same without the right to change ids.
 constexpr StageFunction kConfined[] = {
     stage<drop_supervisor_ends>,
+    hand_over_descriptors,
     stage<join_groups>,
     stage<limit_cpus>,
     stage<wait_for_go>,
@@ -96,7 +99,7 @@ constexpr StageFunction kConfined[] = {
     stage<wipe_arguments>,
     stage<refuse_dumps>,
     start_second,
-    hand_over_descriptors,
+    prepare_second_wall,
     stage<wait_for_copies>,
     run_command,
     nullptr,

@@ -54,6 +54,7 @@ void confine_keeper(Program& program);
 /// Makes a process beside the keeper that ends all that the keeper would end, when that or the
 /// supervisor has ended: somebody may have killed them.
 void start_second(Program& program);
+void prepare_second_wall(Program& program);
 /// When no process of the sandbox is left.
 void end_second(const Program& program);
 

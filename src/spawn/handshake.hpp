@@ -10,7 +10,8 @@
 ///             joins the namespaces, listens, and sends Order network_ready
 ///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; wait for network_ready
 ///             and for filled (where directories are copied, or nothing is mounted: the parent
-///             makes the private disk and fills the copies)
+///             makes the private disk and fills the copies). Where nothing is mounted PID 1
+///             reports before 2, and has the rules of the machine's files ready before it waits
 ///   4 payload limits, privileges, Landlock, filter, then Progress ready on the error pipe, execve
 ///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended, then left_behind
 ///   last;

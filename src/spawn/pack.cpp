@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "plan/files/path_text.hpp"
 #include "plan/files/reach.hpp"
 #include "spawn/rights.hpp"
 
@@ -161,6 +162,8 @@ void pack_landlock(Block& block, Placed<Program> program, const plan::Plan& plan
   block[program].landlock_rule_count = rules.size();
   for (std::size_t i = 0; i < rules.size(); ++i) {
     block[first.at(i)].rights = rules[i].rights;
+    block[first.at(i)].is_of_disk =
+        !plan.private_directory.empty() && plan::is_within(rules[i].path, plan.private_directory);
     block.text(first.at(i), &child::LandlockRule::path, rules[i].path);
   }
 }

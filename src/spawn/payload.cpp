@@ -150,6 +150,21 @@ int open_for_rule(const Program& program, const char* path) {
   return static_cast<int>(call(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
 }
 
+void add_rules(const Program& program, int ruleset, bool of_disk) {
+  for (std::size_t i = 0; i < program.landlock_rule_count; ++i) {
+    const LandlockRule& rule = program.landlock_rules[i];
+    if (rule.is_of_disk != of_disk) continue;
+    const int directory = open_for_rule(program, rule.path.get());
+    if (directory < 0 && errno == ENOENT)
+      continue;  // a rule grants; without its path there is nothing to grant
+    must(program, Stage::landlock, i + 1, directory);
+    const landlock::PathBeneath beneath{rule.rights, directory};
+    must(program, Stage::landlock, i + 1,
+         call(SYS_landlock_add_rule, ruleset, landlock::kPathBeneath, &beneath, 0U));
+    ::close(directory);
+  }
+}
+
 }  // namespace
 
 int make_second_wall(const Program& program) {
@@ -163,17 +178,7 @@ int make_second_wall(const Program& program) {
       static_cast<int>(must(program, Stage::landlock, 0,
                             call(SYS_landlock_create_ruleset, &attributes,
                                  landlock::ruleset_size(program.landlock_abi), 0U)));
-  for (std::size_t i = 0; i < program.landlock_rule_count; ++i) {
-    const LandlockRule& rule = program.landlock_rules[i];
-    const int directory = open_for_rule(program, rule.path.get());
-    if (directory < 0 && errno == ENOENT)
-      continue;  // a rule grants; without its path there is nothing to grant
-    must(program, Stage::landlock, i + 1, directory);
-    const landlock::PathBeneath beneath{rule.rights, directory};
-    must(program, Stage::landlock, i + 1,
-         call(SYS_landlock_add_rule, ruleset, landlock::kPathBeneath, &beneath, 0U));
-    ::close(directory);
-  }
+  add_rules(program, ruleset, false);
   return ruleset;
 }
 
@@ -183,6 +188,7 @@ void raise_second_wall(const Program& program) {
   const int ruleset =
       program.landlock_ruleset >= 0 ? program.landlock_ruleset : make_second_wall(program);
   if (ruleset < 0) return;
+  add_rules(program, ruleset, true);
   must(program, Stage::landlock, 0, call(SYS_landlock_restrict_self, ruleset, 0U));
   ::close(ruleset);
 }
