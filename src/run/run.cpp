@@ -131,8 +131,10 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   supervise::EntryMeter entries(live_directories(plan));
   auto growth = SBX_TRY(supervise::GrowthMeter::make(plan.live_in_memory, plan.live_on_overlay));
   std::vector<pid_t> other_children;
-  if (plan.identity.is_outside_namespaces()) SBX_TRY(supervise::KeptTree::make_reaper());
-  if (plan.identity.callers_own) other_children = supervise::DomainTree::own_children();
+  if (plan.identity.is_outside_namespaces()) {
+    SBX_TRY(supervise::KeptTree::make_reaper());
+    other_children = supervise::KeptTree::own_children();
+  }
   auto spawned = spawn::spawn({.plan = plan,
                                .host = host,
                                .identity = identity,
@@ -143,6 +145,8 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
                                .placement = placement_in(options.group),
                                .stamp = [&](const char* stage) { stamps.add(stage); },
                                .waits = options.set_up});
+  if (!spawned && plan.identity.is_outside_namespaces())
+    supervise::KeptTree::wait_for_rest(other_children);
   if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan, options.group));
   if (UniqueFd files = disk.take_files(); files.valid()) spawned->scratch = std::move(files);
   const spawn::Sandbox sandbox = std::move(*spawned);

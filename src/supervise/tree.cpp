@@ -130,6 +130,17 @@ Status KeptTree::make_reaper() {
                     "cannot become the reaper of the sandbox's processes");
 }
 
+std::vector<pid_t> KeptTree::own_children() {
+  ProcessList list = ProcessList::below(::getpid(), -1);
+  ProcessList::Process own{.number = ::getpid(), .directory = list.directory_of_pid1()};
+  return list.children_of(own);  // of each thread
+}
+
+void KeptTree::wait_for_rest(const std::vector<pid_t>& others) {
+  for (const pid_t child : own_children())
+    if (std::ranges::find(others, child) == others.end()) process::wait_for(child);
+}
+
 Status KeptTree::watch(EventLoop& loop, std::function<void()> ended) {
   loop_ = &loop;
   watched_ = handles().pid1;
@@ -195,12 +206,6 @@ void UidTree::kill() {
 }
 
 // ---- by domain ----
-
-std::vector<pid_t> DomainTree::own_children() {
-  ProcessList list = ProcessList::below(::getpid(), -1);
-  ProcessList::Process own{.number = ::getpid(), .directory = list.directory_of_pid1()};
-  return list.children_of(own);  // of each thread
-}
 
 /// At the end of its control socket the keeper ends the others, then itself.
 void DomainTree::kill() {

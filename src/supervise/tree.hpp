@@ -100,6 +100,11 @@ class KeptTree : public Tree {
   using Tree::Tree;
   /// Errors: host (prctl).
   [[nodiscard]] static Status make_reaper();
+  /// This process's children, by number.
+  [[nodiscard]] static std::vector<pid_t> own_children();
+  /// Where no sandbox came of a clone: waits for the children that are none of the `others`. The
+  /// keeper's second ends when it sees that the keeper has ended.
+  static void wait_for_rest(const std::vector<pid_t>& others);
 
   [[nodiscard]] Status watch(EventLoop& loop, std::function<void()> ended) override;
   std::optional<control::Used> reap() override;
@@ -135,8 +140,6 @@ class DomainTree final : public KeptTree {
   /// `others`: children that this process had before the sandbox (own_children()).
   DomainTree(Handles handles, std::vector<pid_t> others)
       : KeptTree(handles), others_(std::move(others)) {}
-  /// This process's children, by number.
-  [[nodiscard]] static std::vector<pid_t> own_children();
   void kill() override;
 
  private:

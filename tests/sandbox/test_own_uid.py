@@ -190,6 +190,15 @@ class OwnUid(FilteredTest):
         (self.root / "tmp").chmod(0o1777)
         self.record("--", "true", container=container)
 
+    def test_a_start_that_fails_leaves_no_process(self):
+        """Its children would be those of PID 1 of the container, the script."""
+        look = "import os, subprocess\nprint(subprocess.run(['sbx', 'run', '--isolation', 'landlock', '-q', '--', 'true']).returncode)\ntry: print(os.waitpid(-1, os.WNOHANG))\nexcept ChildProcessError: print('none')"
+        for mode, status in ((0o777, 125), (0o1777, 0)):
+            container = self.container()
+            (self.root / "tmp").chmod(mode)
+            done = container.run("python3", "-c", look)
+            self.assertEqual(done.stdout, f"{status}\nnone\n", done)
+
     def test_the_weaker_wall_is_told_unless_it_was_asked_for_just_now(self):
         container = self.container()
         for options, is_told in ((("--isolation", "auto"), True), (("--isolation", "auto", "-q"), True), (("--isolation", "landlock"), True), (("--isolation", "landlock", "-q"), False)):
