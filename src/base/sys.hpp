@@ -55,9 +55,9 @@ struct Pipe {
 
 /// Or shorter, after a signal.
 void sleep_1ms();
-/// Reads what statfs(2) says of a file system.
+/// The bytes in use on a file system, by what statfs(2) says of it.
 [[nodiscard]] std::uint64_t used_bytes(const struct statfs& facts);
-/// Of that of this descriptor; 0 where that can't be told.
+/// The same for the file system of this descriptor; 0 where the kernel doesn't tell.
 [[nodiscard]] std::uint64_t used_bytes(int fd);
 
 /// The size of a page of memory in bytes.
