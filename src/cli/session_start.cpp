@@ -13,6 +13,7 @@
 
 #include "base/progress.hpp"
 #include "base/text.hpp"
+#include "changes/kept.hpp"
 #include "cli/answer.hpp"
 #include "cli/cell_words.hpp"
 #include "cli/complaint.hpp"
@@ -21,6 +22,7 @@
 #include "cli/session_exec.hpp"
 #include "cli/start_progress.hpp"
 #include "cli/usage.hpp"
+#include "host/state.hpp"
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
 #include "policy/write.hpp"
@@ -30,6 +32,7 @@
 #include "run/user_settings.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
+#include "session/remains.hpp"
 #include "session/session_directory.hpp"
 
 namespace sbx::cli {
@@ -166,6 +169,7 @@ session::StartAnswer start_session(const Invocation& typed, const OwnProcess& pr
   request.program.hold = true;
   for (auto& each : *variables) request.program.environment.push_back(std::move(each));
   request.arguments = process.arguments;
+  request.bring_out.keep = name;  // at an end that nobody asked for
   const Paint paint = paint_for(typed.output.color, STDERR_FILENO);
   Progress progress(STDERR_FILENO, typed.output.quiet || typed.output.json);
   const run::Sinks sinks = sinks_of(progress);
@@ -180,6 +184,19 @@ namespace {
 /// What the caller should know of the sandbox, as `sbx run` says it.
 void tell_notes(const protocol::SessionFacts& facts) {
   for (const std::string& each : facts.notes) console().tell("sbx: " + printable(each) + "\n");
+}
+
+/// The one of that name that was here before ended by itself; and what this one could not keep
+/// then.
+void tell_of_ends(const host::Host& host, const protocol::SessionFacts& facts,
+                  const std::optional<session::Remains>& before) {
+  if (before)
+    console().tell(note_lines(
+        {session::ended_words(facts.name, *before) + ": " + session::remains_words(*before)}));
+  const auto store = changes::Store::open(host::state_directory(host));
+  if (!store && facts.workspace == "overlay")
+    console().tell(note_lines(
+        {"changes that are not applied before its end will be lost: " + store.error().text()}));
 }
 
 /// In the session of that name, which is started where it does not live. Several commands may do so
@@ -253,11 +270,17 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
                             .message = "the process that started sbx can't be watched",
                             .hint = "without --die-with-parent it lives until it is stopped, idle "
                                     "or at its session.lifetime"});
+  const auto host = host::probe_caller();
+  if (!host) return complain(typed, host.error());
+  const auto before = session::remains_of(*host, name);
   const session::StartAnswer started = start_session(typed, process, name, parent.get());
   if (started.status != 0 && started.error)
     return print_error(typed, *started.error) ? started.status : exit_status::kCouldNot;
   if (started.status != 0) return not_started(started);
-  if (!typed.output.quiet && !typed.output.json) tell_notes(started.facts);
+  if (!typed.output.quiet && !typed.output.json) {
+    tell_notes(started.facts);
+    tell_of_ends(*host, started.facts, before);
+  }
   if (typed.output.verbose)
     for (const protocol::WeakerFacts& each : started.facts.degraded)
       console().tell("sbx: weaker: " + printable(each.what) + ": " + printable(each.why) + "\n");
@@ -266,8 +289,7 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
       typed.output.json ? dump(session::headed(started.facts)) : started.facts.name + "\n";
   if (console().print(text)) return 0;
   // Nobody knows its name.
-  if (const auto host = host::probe_caller())
-    if (auto client = session::Client::connect(*host, name)) (void)client->stop_and_wait();
+  if (auto client = session::Client::connect(*host, name)) (void)client->stop_and_wait();
   return exit_status::kCouldNot;
 }
 
@@ -289,6 +311,7 @@ int run_in_session(const Invocation& typed, const OwnProcess& process) {
   start.request.inputs = typed.request.inputs;
   start.variables.clear();
   std::erase_if(start.named, is_of_call);
+  const auto before = session::remains_of(*host, name);
   Joined joined = join_session(start, process, *host, name);
   if (joined.client)
     if (const Status fits = check_living(typed, start, *host, *joined.client); !fits)
@@ -301,6 +324,7 @@ int run_in_session(const Invocation& typed, const OwnProcess& process) {
       return refuse_exec(call, *host, name, *started.error, WasReported::yes);
     }
     if (!typed.output.quiet) tell_notes(started.facts);
+    if (!typed.output.quiet && !typed.output.json) tell_of_ends(*host, started.facts, before);
   }
   return session_exec(call, *host, name);
 }

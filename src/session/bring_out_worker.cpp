@@ -186,12 +186,24 @@ void tell_collected(const BringOutTask& state, const changes::BringOutOptions& o
              changes::uncollected_words(done, options.collect));
 }
 
+/// All of it, as a failure.
+Result<protocol::BroughtOutAnswer> list_lost(BringOutTask& state) {
+  const CallsFrozen frozen(state.held);
+  SBX_TRY(Status(frozen.status()));
+  const workspace::Copy copy = SBX_TRY(copy_of(state));
+  if (copy.empty()) return protocol::BroughtOutAnswer{};
+  const workspace::ChangeSet changes = SBX_TRY(workspace::read_changes(copy));
+  return protocol::BroughtOutAnswer{.changes = changes::changes_json(changes.changes),
+                                    .failures = true};
+}
+
 Result<protocol::BroughtOutAnswer> answer(BringOutTask& state, const protocol::KeepRequest& asked) {
   const changes::BringOutOptions options{.keep = asked.set};
   ReaderEvents events(state.client.get());
-  const auto [out, outcome] = SBX_TRY(keep_in(state, options, state.held.state_directory(), events,
-                                              {.words = !asked.silent, .progress = !asked.silent}));
-  return answer_of(out, outcome);
+  const auto kept = keep_in(state, options, state.held.state_directory(), events,
+                            {.words = !asked.silent, .progress = !asked.silent});
+  if (!kept) return state.is_at_end ? list_lost(state) : fail(kept.error());
+  return answer_of(kept->first, kept->second);
 }
 
 Result<protocol::BroughtOutAnswer> answer(BringOutTask& state,

@@ -22,6 +22,8 @@ struct BringOutTask {
   ChangesTask asked;
   UniqueFd client;
   pid_t session;  ///< whose end ends this process
+  /// The session ends and no command asked for that: what can't be kept is listed.
+  bool is_at_end = false;
 };
 
 /// Lists, shows, applies, collects or keeps what the calls have written over the workspace, as the

@@ -14,12 +14,31 @@
 #include "base/random.hpp"
 #include "base/signals.hpp"
 #include "base/sys.hpp"
+#include "changes/kept.hpp"
 #include "session/context_worker.hpp"
+#include "session/json.hpp"
+#include "session/remains.hpp"
 #include "session/snapshot_store.hpp"
 #include "session/worker_fork.hpp"
 #include "session/worker_protocol.hpp"
+#include "workspace/copy.hpp"
+#include "workspace/lost.hpp"
 
 namespace sbx::session {
+namespace {
+
+/// A set of that name may be there, from a session before. A longer name would be none.
+std::string free_set(const std::string& state_directory, const std::string& wanted) {
+  constexpr int kMost = 1000;
+  constexpr std::size_t kLongest = 60;
+  const auto store = changes::Store::open(state_directory);
+  std::string name = wanted;
+  for (int i = 2; store && store->has(name) && i < kMost; ++i)
+    name = wanted.substr(0, kLongest) + "-" + std::to_string(i);
+  return name;
+}
+
+}  // namespace
 
 using namespace std::chrono_literals;
 
@@ -31,8 +50,12 @@ Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held,
       held_(std::move(held)),
       clocks_(loop_, held_->policy().session.idle.value,
               {.is_used = [this] { return is_used(); },
-               .idle = [this] { ending_.begin(EndCause::stop); },
-               .over = [this] { ending_.begin(EndCause::lifetime); }}),
+               .idle =
+                   [this] {
+                     end(EndCause::stop, "after " + to_text(held_->policy().session.idle.value) +
+                                             " without use (session.idle)");
+                   },
+               .over = [this] { end(EndCause::lifetime, "at the end of its session.lifetime"); }}),
       connections_(loop_, {.used = [this] { clocks_.note_use(); },
                            .request =
                                [this](protocol::Request request, Asker client) {
@@ -69,6 +92,8 @@ Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held,
 Status Session::begin(UniqueFd owner, std::string keep_as) {
   ending_.keep_as(std::move(keep_as));
   UniqueFd socket = SBX_TRY(directory_.listen());
+  drop_remains(directory_.parent(), directory_.name());
+  sweep_remains(directory_.parent());
   SBX_TRY(
       held_->attach(loop_, {.refused =
                                 [this](const auto& denial, auto count, const auto& process_name) {
@@ -89,7 +114,7 @@ Status Session::begin(UniqueFd owner, std::string keep_as) {
   if (owner_.valid())
     SBX_TRY(loop_.watch(owner_.get(), EPOLLIN, [this](std::uint32_t) {
       loop_.forget(owner_.get());
-      ending_.begin(EndCause::owner);
+      end(EndCause::owner, "with the process that it was started for");
     }));
   removal_ = directory_.watch_removal();
   if (removal_.valid())
@@ -105,6 +130,7 @@ void Session::run() {
     if (!loop_.run_once()) break;
   // Everything is gone before whoever waits for the end hears of it.
   end_workers();
+  note_remains();
   drop_notes(held_->state_directory(), id_);
   held_.reset();
   connections_.close();
@@ -188,11 +214,11 @@ void Session::look_for_place() {
   }
   if (directory_.is_there()) return;
   loop_.forget(removal_.get());
-  ending_.begin(EndCause::stop);
+  end(EndCause::stop, "because its directory was removed");
 }
 
 void Session::handle_signals() {
-  while (signals::next(signals_.get()) != 0) ending_.begin(EndCause::stop);
+  while (signals::next(signals_.get()) != 0) end(EndCause::stop, "by a signal");
 }
 
 void Session::end_calls(EndCause cause) {
@@ -204,13 +230,48 @@ void Session::end_calls(EndCause cause) {
       (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/// The answer is for nobody.
+void Session::end(EndCause cause, std::string why) {
+  if (!ending_.has_begun()) ended_because_ = std::move(why);
+  ending_.begin(cause);
+}
+
+/// The answer is for the next command that asks for this session.
 bool Session::keep(const std::string& set) {
   auto sockets = sys::make_packet_pair();
   if (!sockets) return false;
-  bring_out(protocol::KeepRequest{.set = {set}, .silent = true},
-            {.connection = std::move(sockets->first)});
+  kept_ = std::move(sockets->second);
+  bring_out(protocol::KeepRequest{.set = {free_set(held_->state_directory(), set)}, .silent = true},
+            {.connection = std::move(sockets->first)}, When::at_end);
   return reader_.valid();
+}
+
+void Session::note_remains() const {
+  if (!kept_.valid()) return;
+  (void)::fcntl(kept_.get(), F_SETFL, O_NONBLOCK);  // the reader may not be done in time
+  protocol::BroughtOutAnswer done;
+  while (auto packet = protocol::receive(kept_.get()))
+    if (auto answer = protocol::answer_from<protocol::BroughtOutAnswer>(std::move(packet->body)))
+      done = std::move(*answer);
+  Remains remains{.ended = ::time(nullptr), .cause = ended_because_};
+  const auto lose = [&remains](std::string path) {
+    if (!workspace::may_be_missed(path)) return;
+    if (++remains.lost <= kLostNamed) remains.paths.push_back(std::move(path));
+  };
+  if (done.kept) {
+    remains.set = done.kept->name;
+    remains.kept = done.kept->changes;
+    for (const protocol::LeftFacts& each :
+         done.kept->lost.value_or(std::vector<protocol::LeftFacts>()))
+      lose(each.path);
+  } else if (done.failures) {
+    for (const Json& each : done.changes)
+      if (member_or(each, "type", "") == "file") lose(member_or(each, "path", ""));
+    remains.cure = workspace::has_overlay(held_->plan())
+                       ? "nothing could be kept in '" + held_->state_directory() + "'"
+                       : "a session with --workspace .:overlay keeps changes";
+  }
+  if (remains.kept > 0 || remains.lost > 0)
+    leave_remains(directory_.parent(), directory_.name(), remains);
 }
 
 bool Session::all_is_told() {

@@ -116,7 +116,8 @@ class Session : private Interpreters {
   void answer(const protocol::SnapshotRequest& request, Asker client);
   void answer(const protocol::KeepRequest& request, Asker client);
   void answer(const protocol::BringOutRequest& request, Asker client);
-  void bring_out(ChangesTask task, Asker client);
+  enum class When : std::uint8_t { asked, at_end };
+  void bring_out(ChangesTask task, Asker client, When when = When::asked);
   void reader_ended();
   void spent(Budget budget);
   static void request_kill(Call& call, Budget budget);
@@ -127,7 +128,11 @@ class Session : private Interpreters {
   void answer(const protocol::ExtendRequest& request, UniqueFd connection);
   void end_calls(EndCause cause);
   [[nodiscard]] bool all_is_told();
+  /// `why`, as Remains::cause.
+  void end(EndCause cause, std::string why);
   [[nodiscard]] bool keep(const std::string& set);
+  /// What keep() came to, for the next command that asks for this session.
+  void note_remains() const;
   void handle_signals();
   void look_for_place();
 
@@ -152,6 +157,8 @@ class Session : private Interpreters {
   UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
   EventLoop::TimerId new_names_ = EventLoop::kNoTimer;
   bool cpu_is_spent_ = false;
+  std::string ended_because_;
+  UniqueFd kept_;  ///< has the answer of the reader that keeps the changes at the end
 };
 
 }  // namespace sbx::session

@@ -28,7 +28,7 @@ void Session::answer(const protocol::BringOutRequest& request, Asker client) {
   bring_out(request, std::move(client));
 }
 
-void Session::bring_out(ChangesTask task, Asker client) {
+void Session::bring_out(ChangesTask task, Asker client, When when) {
   const pid_t session = ::getpid();
   auto reader = process::fork([&]() -> int {
     connections_.close();
@@ -38,7 +38,8 @@ void Session::bring_out(ChangesTask task, Asker client) {
                           .id = id_,
                           .asked = std::move(task),
                           .client = std::move(client.connection),
-                          .session = session});
+                          .session = session,
+                          .is_at_end = when == When::at_end});
   });
   if (!reader) return refuse(client.connection.get(), reader.error());
   reader_ = std::move(reader->process);

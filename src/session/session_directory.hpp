@@ -40,6 +40,8 @@ class SessionDirectory {
   /// False where commands can't find it any more.
   [[nodiscard]] bool is_there() const;
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// That of all sessions.
+  [[nodiscard]] int parent() const { return parent_.get(); }
   /// In a fork of the session's process: the lock must not outlive the session, nor the directory
   /// end with the fork.
   void forget_lock() {

@@ -863,6 +863,48 @@ class Ends(SessionTest):
             sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), facts["name"])
         self.nothing_is_left()
 
+    def ended(self, *options, end=lambda facts: os.kill(facts["pid"], signal.SIGTERM), script="echo more >>notes; touch new"):
+        """A session that has written something and ended. No command has stopped it."""
+        facts = self.start_session(*options)
+        self.exec_ok("--", "sh", "-c", script)
+        end(facts)
+        sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), "it ends")
+
+    def test_changes_of_a_session_that_expires_are_kept_and_the_next_command_says_where(self):
+        """Twin: one that a command stops says there what it loses."""
+        self.write("notes", "old\n")
+        overlay = ("--workspace", ".:overlay")
+        self.ended(*overlay, "--set", 'session.lifetime="2s"', end=lambda facts: None)
+        asked = self.sbx_session("exec", "work", "true")
+        self.assertRegex(asked.err, r'error\[no-such-session\]: the session "work" ended at [-0-9]+ [0-9:]+, at the end of its session.lifetime\n'
+                                    r"  help: its 2 changes are kept: sbx changes diff work, sbx changes apply work\n  help: sbx session start work starts a new one\n")
+        self.assertEqual(self.run_sbx("changes", "apply", "--yes", "work").status, 0)
+        self.assertEqual(((self.work / "notes").read_text(), (self.work / "new").exists()), ("old\nmore\n", True))
+        self.ended(*overlay, "--set", 'session.idle="1s"', script="touch other", end=lambda facts: None)
+        joined = self.run_sbx("run", "--session", "work", "-p", "python", "--", "true")
+        self.assertRegex(joined.err, r'^sbx: the session "work" ended at .*, after 1s without use \(session.idle\): its change is kept: sbx changes diff work-2, sbx changes apply work-2\n')
+        self.assertEqual(self.run_sbx("run", "--session", "work", "-p", "python", "--", "true").err, "")
+        self.exec_ok("--", "touch", "again")
+        self.assertIn("changes that were not applied ended with work: again", self.sbx_session("stop", "work").err)
+        self.assertIn('there is no session "work"', self.sbx_session("exec", "work", "true").err)
+        self.nothing_is_left()
+
+    def test_files_of_an_expired_session_that_can_not_be_kept_are_named(self):
+        """In an empty workspace, and where there is no place for them: that one is told at the start too."""
+        self.ended(script="touch a .hidden; mkdir d; touch d/b d/c")
+        self.assertRegex(self.sbx_session("show", "work").err, r', by a signal\n  help: files are gone with it: a, d/b, d/c; a session with --workspace .:overlay keeps changes\n')
+        shutil.rmtree(self.home / ".local/state/sbx")
+        self.write(".local/state/sbx", "a file", directory=self.home)
+        (self.tmp / "run").mkdir(0o700)
+        runtime = {"XDG_RUNTIME_DIR": str(self.tmp / "run")}
+        started = self.sbx_session("start", "--workspace", ".:overlay", "lost", env=runtime)
+        self.assertIn("sbx: changes that are not applied before its end will be lost: cannot use", started.err)
+        self.assertEqual(self.sbx_session("exec", "lost", "touch", "a", env=runtime).status, 0)
+        pid = self.sbx_session("show", "--json", "lost", env=runtime).json["pid"]
+        os.kill(pid, signal.SIGTERM)
+        sessiontest.wait_until(lambda: not sessiontest.process_lives(pid), "it ends")
+        self.assertIn("a file is gone with it: a; nothing could be kept in", self.sbx_session("show", "lost", env=runtime).err)
+
     def test_an_idle_session_hardly_wakes(self):
         """Without a call nothing is looked at. Looks would come 20 times a second."""
         def wakes_of(*call):
