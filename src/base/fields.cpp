@@ -12,6 +12,10 @@ Json text_to_json(const std::string& text, Form form) {
   return Json::binary(std::vector<std::uint8_t>(text.begin(), text.end()));
 }
 
+std::string lossy(const std::string& name) {
+  return lossy_utf8(name);
+}
+
 void put_exact(Json& object, std::string_view name, const std::string& text) {
   if (!is_utf8(text)) object[std::string(name) + "_b64"] = base64(text);
 }

@@ -28,13 +28,14 @@
 ///     const Call call = SBX_TRY(read_fields<Call>(std::move(json)));
 ///
 /// A field is a bool, a number, a chrono duration (its count), a string, an enum, a Json, a struct
-/// with fields, a pair, a vector, a std::optional (null where it is empty) or an IfAny (absent
-/// where it is empty). An enum has the names that name_of(value) gives, for the values from 0 until
-/// the first empty name.
+/// with fields, a pair, a vector, a ByName, a std::optional (null where it is empty), an IfAny
+/// (absent where it is empty), a Flat, or what write_described() and its kin say of a type. An enum
+/// has the names that name_of(value) gives, for the values from 0 until the first empty name.
 namespace sbx {
 
 /// Names the members of an aggregate without bases, all of them and in order: one that is forgotten
-/// does not compile. Stands in the struct's namespace, at namespace scope.
+/// does not compile. Stands in the struct's namespace, at namespace scope. A last underscore is not
+/// part of a field's name: `stdout` and `errno` are macros.
 #define SBX_FIELDS(Struct, ...)                                                                   \
   template <class SbxSelf>                                                                        \
     requires std::same_as<std::remove_const_t<SbxSelf>, Struct>                                   \
@@ -76,6 +77,29 @@ struct IfAny : std::optional<Value> {
   }
 };
 
+/// Its fields stand in the object itself, beside those of the struct that has it.
+template <class Struct>
+struct Flat : Struct {
+  Flat() = default;
+  Flat(Struct value)
+      : Struct(std::move(value)) {}  // NOLINT(google-explicit-constructor): it is one
+  friend auto fields_of(Flat& value) { return fields_of(static_cast<Struct&>(value)); }
+  friend auto fields_of(const Flat& value) { return fields_of(static_cast<const Struct&>(value)); }
+};
+
+/// An object whose members have any names, in the order in which they came.
+template <class Value, std::size_t kLongestName = std::numeric_limits<std::size_t>::max()>
+struct ByName : std::vector<std::pair<std::string, Value>> {
+  using std::vector<std::pair<std::string, Value>>::vector;
+  static constexpr std::size_t kMostLetters = kLongestName;
+  /// Null: nothing has that name.
+  [[nodiscard]] const Value* find(std::string_view name) const {
+    for (const auto& [key, value] : *this)
+      if (key == name) return &value;
+    return nullptr;
+  }
+};
+
 /// Where JSON goes. Strings are bytes in both: a packet (CBOR) has those that are not UTF-8 as byte
 /// strings; a document has a lossy string, and with SBX_EXACT the bytes in base64 beside it.
 enum class Form : std::uint8_t { packet, document };
@@ -113,7 +137,7 @@ constexpr std::string_view next_name(std::string_view& names) {
   names.remove_prefix(begin == std::string_view::npos ? names.size() : begin);
   const std::string_view name = names.substr(0, names.find_first_of(", \n"));
   names.remove_prefix(name.size());
-  return name;
+  return name.substr(0, name.size() - (name.ends_with('_') ? 1 : 0));
 }
 
 constexpr bool has_name(std::string_view names, std::string_view name) {
@@ -153,6 +177,13 @@ inline constexpr bool kIsIfAny = false;
 template <class Value>
 inline constexpr bool kIsIfAny<IfAny<Value>> = true;
 
+template <class>
+inline constexpr bool kIsFlat = false;
+template <class Struct>
+inline constexpr bool kIsFlat<Flat<Struct>> = true;
+
+template <class Value>
+concept Named = requires { Value::kMostLetters; };
 template <class Value>
 concept Maybe = requires(Value& value) {
   value.has_value();
@@ -175,13 +206,22 @@ concept Pair = requires(Value& value) {
   value.second;
 };
 
+/// A type that says itself how it is written, read and described, by functions in its namespace:
+/// write_described(value, form), read_described(reader, json, value), describe_schema(value).
+template <class Value>
+concept Described = requires(const Value& value) { write_described(value, Form::packet); };
+
 // ---- writing ----
 
 [[nodiscard]] Json text_to_json(const std::string& text, Form form);
+[[nodiscard]] std::string lossy(const std::string& name);
 /// The exact bytes of a string, or of a vector of strings, under `name`_b64 where they are not
 /// UTF-8.
 void put_exact(Json& object, std::string_view name, const std::string& text);
 void put_exact(Json& object, std::string_view name, const std::vector<std::string>& list);
+inline void put_exact(Json& object, std::string_view name, const std::optional<std::string>& text) {
+  if (text) put_exact(object, name, *text);
+}
 
 template <class Value>
 [[nodiscard]] Json to_json(const Value& value, Form form);
@@ -195,7 +235,13 @@ template <HasFields Struct>
     if constexpr (kIsIfAny<Member>)
       if (!field.value.has_value()) return;
     // A vector of pairs: no search for a name that is not there.
-    members.emplace_back(std::string(field.name), to_json(field.value, form));
+    if constexpr (kIsFlat<Member>) {
+      Json inner = object_of(field.value, form);  // GCC 12 ends temporaries before a loop over them
+      for (auto& each : inner.template get_ref<Json::object_t&>())
+        members.push_back(std::move(each));
+    } else {
+      members.emplace_back(std::string(field.name), to_json(field.value, form));
+    }
     if constexpr (requires { put_exact(object, field.name, field.value); })
       if (form == Form::document && is_exact(value, field.name))
         put_exact(object, field.name, field.value);
@@ -207,6 +253,8 @@ template <class Value>
 Json to_json(const Value& value, Form form) {
   if constexpr (std::same_as<Value, Json>) {
     return value;
+  } else if constexpr (Described<Value>) {
+    return write_described(value, form);
   } else if constexpr (Text<Value>) {
     return text_to_json(value, form);
   } else if constexpr (Maybe<Value>) {
@@ -219,6 +267,10 @@ Json to_json(const Value& value, Form form) {
     return value.count();
   } else if constexpr (HasFields<Value>) {
     return object_of(value, form);
+  } else if constexpr (Named<Value>) {
+    Json object = Json::object();
+    for (const auto& [name, each] : value) object[lossy(name)] = to_json(each, form);
+    return object;
   } else if constexpr (List<Value>) {
     Json list = Json::array();
     for (const auto& each : value) list.push_back(to_json(each, form));
@@ -241,6 +293,8 @@ class Reader {
     if constexpr (std::same_as<Value, Json>) {
       value = std::move(json);
       return true;
+    } else if constexpr (Described<Value>) {
+      return read_described(*this, json, value);
     } else if constexpr (Text<Value>) {
       return read_text(json, value, kMostOf<Value>);
     } else if constexpr (Maybe<Value>) {
@@ -265,6 +319,8 @@ class Reader {
       return true;
     } else if constexpr (HasFields<Value>) {
       return read_struct(json, value);
+    } else if constexpr (Named<Value>) {
+      return read_named(json, value);
     } else if constexpr (List<Value>) {
       return read_list(json, value);
     } else {
@@ -274,17 +330,34 @@ class Reader {
     }
   }
 
-  [[nodiscard]] Error error() const;
-
- private:
+  /// Reads a member of `object`. `exact`: its bytes may stand beside it.
+  template <class Value>
+  [[nodiscard]] bool read_member(Json& object, std::string_view name, Value& value, bool must,
+                                 bool exact) {
+    if (!object.is_object()) return wrong("is not an object");
+    Json* const found = find(object, name);
+    if (found == nullptr)
+      return as_.absent_is_default || !must || inside(name, wrong("is missing"));
+    if (!read(*found, value)) return inside(name, false);
+    if constexpr (requires { take_exact(object, name, value); })
+      if (as_.form == Form::document && exact) take_exact(object, name, value);
+    return true;
+  }
+  /// Says why what is being read is wrong. Returns false.
   [[nodiscard]] bool wrong(std::string why);
   /// False: an element or a member of what is being read is wrong.
   [[nodiscard]] bool inside(std::string_view name, bool right);
+  [[nodiscard]] Error error() const;
+
+ private:
   [[nodiscard]] bool read_text(Json& json, std::string& text, std::size_t most);
   [[nodiscard]] bool outside(std::int64_t least, std::uint64_t most);
   /// Takes the exact bytes that stand beside a member of a document.
   void take_exact(Json& object, std::string_view name, std::string& text) const;
   void take_exact(Json& object, std::string_view name, std::vector<std::string>& list) const;
+  void take_exact(Json& object, std::string_view name, std::optional<std::string>& text) const {
+    if (text) take_exact(object, name, *text);
+  }
   [[nodiscard]] static Json* find(Json& object, std::string_view name);
 
   template <class Value>
@@ -327,25 +400,34 @@ class Reader {
     return true;
   }
 
+  template <class Value>
+  [[nodiscard]] bool read_named(Json& json, Value& named) {
+    if (!json.is_object()) return wrong("is not an object");
+    if (json.size() > kMostOf<Value>)
+      return wrong("has more than " + std::to_string(kMostOf<Value>) + " members");
+    named.clear();
+    for (auto& [name, each] : json.get_ref<Json::object_t&>()) {
+      if (name.size() > Value::kMostLetters)
+        return wrong("has a name of more than " + std::to_string(Value::kMostLetters) + " bytes");
+      if (!read(each, named.emplace_back(name, typename Value::value_type::second_type()).second))
+        return inside(name, false);
+    }
+    return true;
+  }
+
   template <HasFields Struct>
   [[nodiscard]] bool read_struct(Json& json, Struct& value) {
     if (!json.is_object()) return wrong("is not an object");
     bool right = true;
     for_each(value, [&](const auto& field) {
-      if (right) right = inside(field.name, read_member(json, value, field));
+      using Member = std::remove_cvref_t<decltype(field.value)>;
+      if constexpr (kIsFlat<Member>)
+        right = right && read_struct(json, field.value);
+      else
+        right = right && read_member(json, field.name, field.value, !Maybe<Member>,
+                                     is_exact(value, field.name));
     });
     return right;
-  }
-
-  template <HasFields Struct, class Member>
-  [[nodiscard]] bool read_member(Json& object, const Struct& owner, const Field<Member>& field) {
-    Json* const found = find(object, field.name);
-    if (found == nullptr) return as_.absent_is_default || Maybe<Member> || wrong("is missing");
-    if (!read(*found, field.value)) return false;
-    if constexpr (requires { take_exact(object, field.name, field.value); })
-      if (as_.form == Form::document && is_exact(owner, field.name))
-        take_exact(object, field.name, field.value);
-    return true;
   }
 
   const ReadAs& as_;
@@ -371,11 +453,19 @@ template <HasFields Struct>
   const Struct value{};
   for_each(value, [&](const auto& field) {
     using Member = std::remove_cvref_t<decltype(field.value)>;
+    if constexpr (kIsFlat<Member>) {
+      const Json inner = schema_of_struct<Member>();
+      properties.update(inner["properties"]);
+      if (inner.contains("required"))
+        for (const Json& each : inner["required"]) required.push_back(each);
+      return;
+    }
     const std::string name(field.name);
     properties[name] = schema_of_value<Member>();
     if constexpr (!kIsIfAny<Member>) required.push_back(name);
-    if constexpr (Text<Member> || std::same_as<Member, std::vector<std::string>>)
-      if (is_exact(value, name)) properties[name + "_b64"] = exact_schema(!Text<Member>);
+    constexpr bool kIsList = std::same_as<Member, std::vector<std::string>>;
+    if constexpr (Text<Member> || kIsList || std::derived_from<Member, std::optional<std::string>>)
+      if (is_exact(value, name)) properties[name + "_b64"] = exact_schema(kIsList);
   });
   return object_schema(std::move(properties), std::move(required));
 }
@@ -386,6 +476,8 @@ Json schema_of_value() {
   constexpr bool kHasMost = kMost != std::numeric_limits<std::size_t>::max();
   if constexpr (std::same_as<Value, Json>) {
     return Json::object();
+  } else if constexpr (Described<Value>) {
+    return describe_schema(Value{});
   } else if constexpr (Text<Value>) {
     Json schema{{"type", "string"}};
     if (kHasMost) schema["maxLength"] = kMost;
@@ -410,6 +502,14 @@ Json schema_of_value() {
     return schema_of_value<typename Value::rep>();
   } else if constexpr (HasFields<Value>) {
     return schema_of_struct<Value>();
+  } else if constexpr (Named<Value>) {
+    Json schema{
+        {"type", "object"},
+        {"additionalProperties", schema_of_value<typename Value::value_type::second_type>()}};
+    if (Value::kMostLetters != std::numeric_limits<std::size_t>::max())
+      schema["propertyNames"] = {{"maxLength", Value::kMostLetters}};
+    if (kHasMost) schema["maxProperties"] = kMost;
+    return schema;
   } else if constexpr (List<Value>) {
     Json schema{{"type", "array"}, {"items", schema_of_value<typename Value::value_type>()}};
     if (kHasMost) schema["maxItems"] = kMost;
@@ -430,6 +530,12 @@ Json schema_of_value() {
 template <HasFields Struct>
 [[nodiscard]] Json write_fields(const Struct& value, Form form = Form::packet) {
   return fields::object_of(value, form);
+}
+
+/// A list alone.
+template <class Value>
+[[nodiscard]] Json write_list(const std::vector<Value>& list, Form form = Form::packet) {
+  return fields::to_json(list, form);
 }
 
 /// Errors: as `as` says; the text names the member: the message: "calls.2.name" is missing.

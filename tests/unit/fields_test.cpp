@@ -46,6 +46,18 @@ struct Outer {
 SBX_FIELDS(Outer, small, signed_number, large, ratio, flag, color, time, text, maybe, if_any, list,
            pairs, any)
 
+/// Its fields stand in that of the struct around it.
+struct Around {
+  std::uint64_t number = 0;
+  Flat<Inner> inner;
+  AtMost<ByName<std::uint64_t, 4>, 2> by_name;
+  IfAny<std::string> note;
+  std::string errno_;
+  bool operator==(const Around&) const = default;
+};
+SBX_FIELDS(Around, number, inner, by_name, note, errno_)
+SBX_EXACT(Around, note, errno_)
+
 struct Nothing {};
 SBX_NO_FIELDS(Nothing)
 
@@ -89,6 +101,51 @@ TEST(Fields, ComeBackFromADocumentAsTheyWere) {
   const auto read = read_fields<Outer>(read_json(text), {.form = Form::document});
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, example());
+}
+
+Around around() {
+  Around value;
+  value.number = 1;
+  value.inner = Inner{.path = "p\xFF", .names = {"n"}};
+  value.by_name.emplace_back("z", 2);
+  value.by_name.emplace_back("a", 3);
+  value.note = "\xFE";
+  value.errno_ = "e";
+  return value;
+}
+
+TEST(FieldsOfAnotherStruct, StandBesideItsOwn) {
+  EXPECT_EQ(dump(write_fields(around(), Form::document)),
+            "{\"number\":1,\"path\":\"p\uFFFD\",\"path_b64\":\"cP8=\",\"names\":[\"n\"],"
+            "\"by_name\":{\"z\":2,\"a\":3},\"note\":\"\uFFFD\",\"note_b64\":\"/g==\","
+            "\"errno\":\"e\"}\n");
+  for (const Form form : {Form::packet, Form::document}) {
+    const auto read = read_fields<Around>(write_fields(around(), form), {.form = form});
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(*read, around());
+  }
+  const Json schema = schema_of<Around>();
+  EXPECT_EQ(schema["required"], Json::array({"number", "path", "names", "by_name", "errno"}));
+  EXPECT_TRUE(schema["properties"].contains("path_b64"));
+  EXPECT_TRUE(schema["properties"].contains("note_b64"));
+  EXPECT_EQ(schema["properties"]["by_name"]["propertyNames"]["maxLength"], 4);
+}
+
+TEST(FieldsOfAnotherStruct, AndMembersOfAnyNameHaveLimits) {
+  const auto with = [](const char* name, const Json& value) {
+    Json json = write_fields(around());
+    json[name] = value;
+    const auto read = read_fields<Around>(json);
+    return read ? "" : read.error().message;
+  };
+  EXPECT_EQ(with("path", 1), "the message: \"path\" is not a string");
+  EXPECT_EQ(with("by_name", Json::array()), "the message: \"by_name\" is not an object");
+  EXPECT_EQ(with("by_name", {{"a", -1}}).substr(0, 24), "the message: \"by_name.a\"");
+  EXPECT_EQ(with("by_name", {{"abcde", 1}}),
+            "the message: \"by_name\" has a name of more than 4 bytes");
+  EXPECT_EQ(with("by_name", {{"a", 1}, {"b", 1}, {"c", 1}}),
+            "the message: \"by_name\" has more than 2 members");
+  EXPECT_EQ(with("by_name", {{"four", 1}, {"b", 1}}), "");
 }
 
 TEST(Fields, StandInADocumentInTheirOrder) {
