@@ -276,7 +276,41 @@ enum class ChangeKind : std::uint8_t {
   mode,   ///< the permissions only
   links,  ///< not its content: it became a name of another file, or of one of its own
 };
+/// As in the record: "created". Empty for other values.
+[[nodiscard]] constexpr const char* name_of(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::created:
+      return "created";
+    case ChangeKind::modified:
+      return "modified";
+    case ChangeKind::deleted:
+      return "deleted";
+    case ChangeKind::mode:
+      return "mode";
+    case ChangeKind::links:
+      return "links";
+  }
+  return "";
+}
 enum class FileType : std::uint8_t { file, directory, link, fifo, socket, device };
+/// As in the record: "file". Empty for other values.
+[[nodiscard]] constexpr const char* name_of(FileType type) {
+  switch (type) {
+    case FileType::file:
+      return "file";
+    case FileType::directory:
+      return "directory";
+    case FileType::link:
+      return "link";
+    case FileType::fifo:
+      return "fifo";
+    case FileType::socket:
+      return "socket";
+    case FileType::device:
+      return "device";
+  }
+  return "";
+}
 
 /// What a run did to one name of its copy-on-write workspace, relative to the directory on the
 /// host.

@@ -11,7 +11,7 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "changes/applying.hpp"
-#include "changes/json.hpp"
+#include "changes/facts.hpp"
 #include "changes/kept.hpp"
 #include "changes/patch.hpp"
 #include "changes/words.hpp"
@@ -93,7 +93,7 @@ Json facts_json(const KeptFacts& facts) {
   json["success"] = facts.success;
   json["count"] = facts.count;
   json["bytes"] = facts.bytes;
-  if (!facts.lost.empty()) json["lost"] = changes::lost_json(facts.lost);
+  if (!facts.lost.empty()) json["lost"] = changes::left_json(facts.lost);
   if (facts.applied_at != 0)
     json["last_applied"] = {{"at", facts.applied_at}, {"changes", facts.applied}};
   return json;
@@ -176,7 +176,7 @@ int show(const Invocation& typed, changes::Texts texts) {
     Json json = head_json();
     json.update(facts_json(kept->facts));
     json["directory_error"] = there ? Json(nullptr) : Json(there.error().text());
-    json["changes"] = changes::changes_json(kept->changes.changes);
+    json["changes"] = write_list(kept->changes.changes, Form::document);
     json["conflicts"] = changes::left_json(conflicts);
     return print(dump(json));
   }
@@ -253,7 +253,7 @@ int apply(const Invocation& typed) {
   if (typed.output.json) {
     Json json = head_json();
     json.update(facts_json(kept->facts));
-    json["applied"] = changes::applied_json(end->applied);
+    json["applied"] = write_fields(changes::applied_facts(end->applied), Form::document);
     if (const int printed = print(dump(json)); printed != kDone) return printed;
   }
   return apply_status(*end);

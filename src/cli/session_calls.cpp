@@ -45,14 +45,12 @@ Status write_to(int fd, const char* name, const std::string& text) {
 
 Result<int> log_as_json(const SessionAsker& asker, const protocol::LogsRequest& request) {
   const protocol::LogAnswer log = SBX_TRY(asker.ask(request));
-  Json json = write_fields(LogDocument{.call = request.call,
-                                       .ended = log.ended,
-                                       .stdout_bytes = log.out,
-                                       .stderr_bytes = log.err},
-                           Form::document);
-  put_name(json, "stdout", log.out_text);
-  put_name(json, "stderr", log.err_text);
-  return asker.answered(json);
+  return asker.answered(LogDocument{.call = request.call,
+                                    .ended = log.ended,
+                                    .stdout_bytes = log.out,
+                                    .stderr_bytes = log.err,
+                                    .stdout_ = log.out_text,
+                                    .stderr_ = log.err_text});
 }
 
 }  // namespace

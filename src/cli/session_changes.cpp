@@ -15,7 +15,7 @@
 #include "base/tell.hpp"
 #include "base/text.hpp"
 #include "changes/applying.hpp"
-#include "changes/json.hpp"
+#include "changes/facts.hpp"
 #include "changes/kept.hpp"
 #include "changes/words.hpp"
 #include "cli/answer.hpp"
@@ -84,9 +84,7 @@ Result<int> show_changes(const SessionAsker& asker, bool texts) {
   protocol::ChangesAnswer seen = SBX_TRY(asker.ask_reader(protocol::ChangesRequest{
       .view = view, .colors = paint_for(asker.typed.output.color, STDOUT_FILENO).on}));
   const std::string text = seen.text.value_or("");
-  Json json = session::headed(seen);
-  if (seen.text) put_name(json, "text", text);
-  const int printed = asker.typed.output.json      ? print(dump(json))
+  const int printed = asker.typed.output.json      ? print(dump(session::headed(seen)))
                       : asker.typed.patch || texts ? print(text)
                                                    : print_fitted(text);
   if (!asker.typed.patch) return printed;
@@ -138,7 +136,7 @@ Result<int> apply_session(const SessionAsker& asker) {
                         ? std::string()
                         : changes::conflict_help("sbx session diff --patch " +
                                                  shell_word(asker.operands.front()))));
-  return applied(asker, {.applied = changes::applied_json(end.applied),
+  return applied(asker, {.applied = changes::applied_facts(end.applied),
                          .incomplete = end.applied.is_incomplete() || !end.wanted || !end.all_met,
                          .failures = {end.applied.has_failures()},
                          .signal = {end.signal}});

@@ -8,7 +8,6 @@
 #include <span>
 
 #include "base/text.hpp"
-#include "changes/json.hpp"
 #include "cli/answer.hpp"
 #include "cli/console.hpp"
 #include "cli/habits.hpp"
@@ -100,13 +99,16 @@ transfer::Passed shown_by(Progress& progress) {
   return [&progress](std::uint64_t bytes) { progress.tick(describe(Bytes{bytes}) + " copied"); };
 }
 
-void tell_left(const std::vector<workspace::Left>& left, std::uint64_t more) {
+void tell_left(const std::vector<workspace::Left>& left, std::uint64_t more,
+               const std::string& help) {
   constexpr std::size_t kShown = 20;
   const std::size_t shown = std::min(left.size(), kShown);
   for (const workspace::Left& each : std::span(left).first(shown))
     console().tell("sbx: left out: " + printable(each.path) + ": " + printable(each.why) + "\n");
   more += left.size() - shown;
   if (more > 0) console().tell(fmt::format("sbx: left out: {} more; --json lists them\n", more));
+  if (!help.empty() && std::ranges::any_of(left, &workspace::Left::failed))
+    console().tell("  help: " + help + "\n");
 }
 
 void tell_brought(std::vector<transfer::Brought> brought, std::uint64_t files,
@@ -139,31 +141,18 @@ void tell_brought(const std::vector<transfer::Brought>& brought) {
   tell_brought(std::move(files), count, bytes);
 }
 
-int tell_done(const Invocation& typed, const Json& done, const std::vector<workspace::Left>& left,
-              std::uint64_t more, const std::string& help) {
-  if (!typed.output.json) {
-    tell_left(left, more);
-    if (std::ranges::any_of(left, &workspace::Left::failed))
-      console().tell("  help: " + help + "\n");
-    return kDone;
+std::vector<LeftFile> left_files(const std::vector<workspace::Left>& left) {
+  std::vector<LeftFile> files;
+  files.reserve(left.size());
+  for (const workspace::Left& each : left) {
+    LeftFile& file = files.emplace_back();
+    file.left.path = each.path;
+    file.left.why = each.why;
+    if (each.obstacle == Obstacle::none) continue;
+    file.kind.emplace(each.obstacle);
+    file.side.emplace(each.side);
   }
-  Json json = session::headed(done);
-  json["left"] = changes::left_json(left);
-  json["left_out"] = more;
-  return print(dump(json));
-}
-
-Json files_json(const std::vector<transfer::Brought>& files) {
-  Json list = Json::array();
-  for (const transfer::Brought& each : files) {
-    Json json;
-    put_name(json, "path", each.path);
-    json["type"] = changes::type_name(each.type);
-    json["bytes"] = each.bytes;
-    json["replaced"] = each.replaced;
-    list.push_back(std::move(json));
-  }
-  return list;
+  return files;
 }
 
 int status_of_extent(const Extent& done) {

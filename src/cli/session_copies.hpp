@@ -12,10 +12,13 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "base/sys.hpp"
+#include "cli/answer.hpp"
 #include "cli/invocation.hpp"
+#include "cli/session_documents.hpp"
 #include "client/task.hpp"
 #include "host/host.hpp"
 #include "protocol/requests.hpp"
+#include "session/json.hpp"
 #include "transfer/host.hpp"
 
 /// What the commands share that work on a session's files.
@@ -59,18 +62,29 @@ class OwnCall {
 
 [[nodiscard]] transfer::Passed shown_by(Progress& progress);
 
-void tell_left(const std::vector<workspace::Left>& left, std::uint64_t more);
+/// `help`, where something failed: empty, there is no more to say.
+void tell_left(const std::vector<workspace::Left>& left, std::uint64_t more,
+               const std::string& help = {});
 /// The first files by name, those that replaced another before all; of more only their number and
 /// size. `files`, `bytes`: of all of them.
 void tell_brought(std::vector<transfer::Brought> brought, std::uint64_t files, std::uint64_t bytes);
 /// Of files and links: a directory that was there stays.
 void tell_brought(const std::vector<transfer::Brought>& brought);
+[[nodiscard]] std::vector<LeftFile> left_files(const std::vector<workspace::Left>& left);
 /// What a command did, as JSON or, what it left out, as messages. `help` says where the names are
 /// that could have been meant.
-[[nodiscard]] int tell_done(const Invocation& typed, const Json& done,
+template <class Document>
+[[nodiscard]] int tell_done(const Invocation& typed, Document done,
                             const std::vector<workspace::Left>& left, std::uint64_t more,
-                            const std::string& help);
-[[nodiscard]] Json files_json(const std::vector<transfer::Brought>& files);
+                            const std::string& help) {
+  if (typed.output.json) {
+    done.left = left_files(left);
+    done.left_out = more;
+    return print(dump(session::headed(done)));
+  }
+  tell_left(left, more, help);
+  return kDone;
+}
 
 /// How much of what was asked for a command did.
 struct Extent {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "changes/json.hpp"
 #include "cli/answer.hpp"
 #include "cli/console.hpp"
 #include "cli/session_copies.hpp"
+#include "cli/session_documents.hpp"
 #include "cli/usage.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
@@ -53,17 +53,15 @@ std::string mode_text(FileType type, mode_t mode) {
   return text;
 }
 
-Json entry_json(const transfer::Listed& each) {
-  Json entry;
-  put_name(entry, "name", each.name);
-  entry["type"] = changes::type_name(each.type);
-  entry["bytes"] = each.bytes;
-  entry["mode"] = fmt::format("{:04o}", each.mode & 07777U);
-  entry["owner"] = each.owner;
-  entry["group"] = each.group;
-  entry["modified"] = each.modified.tv_sec;
-  if (!each.leads_to.empty()) put_name(entry, "target", each.leads_to);
-  return entry;
+NameFacts facts_of(const transfer::Listed& each) {
+  NameFacts facts{.type = each.type,
+                  .bytes = each.bytes,
+                  .mode = fmt::format("{:04o}", each.mode & 07777U),
+                  .owner = each.owner,
+                  .group = each.group,
+                  .modified = each.modified.tv_sec};
+  if (!each.leads_to.empty()) facts.target = each.leads_to;
+  return facts;
 }
 
 std::string entry_line(const transfer::Listed& each) {
@@ -139,9 +137,8 @@ Result<int> change_files(const Invocation& typed, const host::Host& host) {
     return fail(Error{.kind = ErrorKind::host,
                       .code = "broken-transfer",
                       .message = "the session gave no answer"});
-  Json json = session::headed(Json::object());
-  put_name(json, "path", path);
-  if (!is_told) return typed.output.json ? print(dump(json)) : kDone;
+  if (!is_told)
+    return typed.output.json ? print(dump(session::headed(PathDocument{.path = path}))) : kDone;
   const transfer::Listed entry{.name = path,
                                .type = answer->type,
                                .mode = answer->mode,
@@ -151,11 +148,7 @@ Result<int> change_files(const Invocation& typed, const host::Host& host) {
                                .owner = answer->owner,
                                .group = answer->group};
   if (!typed.output.json) return print_fitted(entry_line(entry));
-  Json facts = entry_json(entry);
-  facts.erase("name");
-  facts.erase("name_b64");
-  json.update(facts);
-  return print(dump(json));
+  return print(dump(session::headed(StatDocument{.path = path, .facts = facts_of(entry)})));
 }
 
 Result<int> list_files(const Invocation& typed, const host::Host& host) {
@@ -168,14 +161,12 @@ Result<int> list_files(const Invocation& typed, const host::Host& host) {
   const Extent done{
       .all = status == kDone, .any = !listing.entries.empty(), .failed = status != kDone};
   if (typed.output.json) {
-    Json json = session::headed(Json::object());
-    put_name(json, "path", path);
-    json["entries"] = Json::array();
+    ListingDocument document{
+        .path = path, .left = left_files(listing.left), .is_cut = listing.is_cut};
     for (const transfer::Listed& each : listing.entries)
-      json["entries"].push_back(entry_json(each));
-    json["left"] = changes::left_json(listing.left);
-    json["is_cut"] = listing.is_cut;
-    return print(dump(json)) != kDone ? exit_status::kCouldNot : status_of_extent(done);
+      document.entries.push_back({.name = each.name, .facts = facts_of(each)});
+    return print(dump(session::headed(document))) != kDone ? exit_status::kCouldNot
+                                                           : status_of_extent(done);
   } else {
     std::string text;
     for (const transfer::Listed& each : listing.entries) text += entry_line(each);

@@ -146,7 +146,7 @@ Result<int> get_one(const Invocation& typed, const host::Host& host) {
   progress.clear();
   if (!got) return fail(call->explained(got.error()));
   (void)SBX_TRY(call->end());
-  const int told = tell_done(typed, {{"files", files_json({*got})}}, {}, 0, {});
+  const int told = tell_done(typed, GetDocument{.files = {*got}}, {}, 0, {});
   if (told == kDone && !typed.output.quiet && !typed.output.json) tell_brought({*got});
   return told;
 }
@@ -190,8 +190,8 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   progress.clear();
   if (!got) return fail(call->explained(std::move(got).error()));
   const int status = SBX_TRY(call->end());
-  const int told = tell_done(typed, {{"files", files_json(got->brought)}}, got->left,
-                             got->more_left, help_of_get(typed, got->left));
+  const int told = tell_done(typed, GetDocument{.files = got->brought}, got->left, got->more_left,
+                             help_of_get(typed, got->left));
   if (told != kDone) return told;
   if (!typed.output.quiet && !typed.output.json) tell_brought(got->brought);
   if (got->broken) {  // the answer is printed

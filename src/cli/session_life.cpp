@@ -53,22 +53,20 @@ std::vector<session::Client> clients_of_living(SessionAsker& asker) {
 }
 
 /// What ends with a session. Nothing here keeps it from ending.
-Json changes_of(const SessionAsker& asker, const std::string& session) {
+std::vector<Change> changes_of(const SessionAsker& asker, const std::string& session) {
   auto seen = asker.ask_reader(protocol::ChangesRequest{.view = protocol::View::json}, session);
   if (!seen && seen.error().code != "no-changes-kept" && !is_gone(seen.error()))
     console().tell(fmt::format("sbx: {}: the changes that end with it can't be listed: {}\n",
                                printable(session), printable(seen.error().message)));
-  return seen ? seen->changes : Json::array();
+  return seen ? std::move(seen->changes) : std::vector<Change>();
 }
 
 /// Of paths that a person may miss; those that begin with a dot come last.
-std::string first_names(const Json& changes) {
+std::string first_names(const std::vector<Change>& changes) {
   constexpr std::size_t kShown = 3;
   std::vector<std::string> paths;
-  for (const Json& each : changes) {
-    std::string path = session::member_or(each, "path", "");
-    if (!path.contains("__pycache__")) paths.push_back(std::move(path));
-  }
+  for (const Change& each : changes)
+    if (!each.path.contains("__pycache__")) paths.push_back(each.path);
   std::ranges::stable_partition(paths,
                                 [](const std::string& path) { return !path.starts_with('.'); });
   const std::size_t shown = std::min(paths.size(), kShown);
@@ -79,8 +77,8 @@ std::string first_names(const Json& changes) {
   return names;
 }
 
-void note_stopped(const SessionAsker& asker, const std::string& session, const Json& changes,
-                  StoppedDocument& done) {
+void note_stopped(const SessionAsker& asker, const std::string& session,
+                  const std::vector<Change>& changes, StoppedDocument& done) {
   done.stopped.push_back(session);
   if (changes.empty()) return;
   done.lost.push_back({.session = session, .changes = changes});
@@ -185,7 +183,8 @@ Result<int> stop_sessions(const SessionAsker& typed) {
   }
   int status = kDone;
   for (std::size_t i = 0; i < clients.size(); ++i) {
-    const Json lost = set.empty() ? changes_of(asker, asker.operands[i]) : Json::array();
+    const std::vector<Change> lost =
+        set.empty() ? changes_of(asker, asker.operands[i]) : std::vector<Change>();
     const Status stopped = clients[i].stop_and_wait();
     if (stopped)
       note_stopped(asker, asker.operands[i], lost, done);
@@ -205,9 +204,8 @@ Result<int> show_session(const SessionAsker& asker, bool stats) {
     shown.session = SBX_TRY(asker.ask(protocol::InfoRequest{}));
   const protocol::SessionFacts& facts = shown.session;
   if (asker.typed.output.json) {
-    Json json = session::headed(facts);
-    if (stats) json.update(write_fields(shown.use, Form::document));
-    return print(dump(json));
+    return print(dump(stats ? session::headed(StatsDocument{shown.session, shown.use})
+                            : session::headed(facts)));
   }
   std::string text =
       fmt::format("{}  policy {} ({}), process {}\n", printable(facts.name),
@@ -219,8 +217,8 @@ Result<int> show_session(const SessionAsker& asker, bool stats) {
   text += fmt::format("  calls      {} running, {} context{}\n", facts.calls_running,
                       facts.contexts, facts.contexts == 1 ? "" : "s");
   text += stats ? stats_lines(shown.use) : budget_lines(facts);
-  for (const protocol::WeakerFacts& each : facts.degraded)
-    text += fmt::format("  weaker     {}: {}\n", printable(each.what), printable(each.why));
+  for (const Degraded& each : facts.degraded)
+    text += fmt::format("  weaker     {}: {}\n", printable(each.what()), printable(each.why));
   return print_fitted(text);
 }
 

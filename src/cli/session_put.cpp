@@ -59,10 +59,6 @@ std::string help_of_put(const host::Host& host, const std::string& session,
   return is_of_host ? names_of_host(session, sources) : names_inside(session);
 }
 
-Json written_json(const std::vector<transfer::Brought>& written, std::uint64_t bytes) {
-  return {{"files", written.size()}, {"bytes", bytes}, {"written", files_json(written)}};
-}
-
 /// Why the sandbox did not write what was sent.
 Error not_written(const host::Host& host, const workspace::Left& left, const std::string& session) {
   return {.kind = ErrorKind::host,
@@ -104,7 +100,11 @@ Result<int> put_stream(const Invocation& typed, const host::Host& host) {
                       .code = "cannot-write",
                       .message = "the session did not write the file",
                       .side = Side::sandbox});
-  const int told = tell_done(typed, written_json(report->written, report->bytes), {}, 0, kOfHost);
+  const int told = tell_done(
+      typed,
+      PutDocument{
+          .files = report->written.size(), .bytes = report->bytes, .written = report->written},
+      {}, 0, kOfHost);
   if (told == kDone && !typed.output.quiet && !typed.output.json) tell_brought(report->written);
   return told;
 }
@@ -136,12 +136,10 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
   }
   std::vector<workspace::Left> left = sent.left;
   left.insert(left.end(), report->left.begin(), report->left.end());
-  const int told = tell_done(typed,
-                             {{"files", report->files},
-                              {"bytes", report->bytes},
-                              {"written", files_json(report->written)}},
-                             left, sent.more_left + report->more_left,
-                             help_of_put(host, typed.operands.front(), sources, left));
+  const int told = tell_done(
+      typed,
+      PutDocument{.files = report->files, .bytes = report->bytes, .written = report->written}, left,
+      sent.more_left + report->more_left, help_of_put(host, typed.operands.front(), sources, left));
   const bool all = left.empty() && sent.is_whole && status == kDone;
   if (told != kDone) return told;
   if (!typed.output.quiet && !typed.output.json)

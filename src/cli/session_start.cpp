@@ -282,8 +282,8 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
     tell_of_ends(*host, started.facts, before);
   }
   if (typed.output.verbose)
-    for (const protocol::WeakerFacts& each : started.facts.degraded)
-      console().tell("sbx: weaker: " + printable(each.what) + ": " + printable(each.why) + "\n");
+    for (const Degraded& each : started.facts.degraded)
+      console().tell("sbx: weaker: " + printable(each.what()) + ": " + printable(each.why) + "\n");
   if (typed.output.quiet) return 0;
   const std::string text =
       typed.output.json ? dump(session::headed(started.facts)) : started.facts.name + "\n";

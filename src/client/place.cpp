@@ -13,7 +13,6 @@
 #include "changes/kept.hpp"
 #include "host/state.hpp"
 #include "record/words.hpp"
-#include "session/json.hpp"
 #include "session/session_directory.hpp"
 
 namespace sbx::client {
@@ -184,9 +183,8 @@ bool Place::loses_nothing() {
   if (seen && seen->changes.empty()) return true;
   std::string names;
   std::size_t count = 0;
-  for (const Json& each : seen ? seen->changes : Json::array())
-    if (++count <= kMostNamed)
-      names += (names.empty() ? "" : ", ") + printable(session::member_or(each, "path", ""));
+  for (const Change& each : seen ? seen->changes : std::vector<Change>())
+    if (++count <= kMostNamed) names += (names.empty() ? "" : ", ") + printable(each.path);
   if (count > kMostNamed) names += " and " + std::to_string(count - kMostNamed) + " more";
   tell_("sbx: changes that were not applied are lost" + (names.empty() ? "" : ": " + names) + "\n");
   return false;

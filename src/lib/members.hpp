@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,9 +9,10 @@
 
 #include <sbx/outcome.hpp>
 
-/// The members of what a record lists, each named once: describe() tells them to a writer
-/// (record/parts.cpp) or to the reader below, which the library, `sbx why` and sessions use. A new
-/// member is a line here. The keys and their order are those of sbx-record(5).
+/// The members of what a record lists, each named once: describe() tells them to the reader below,
+/// which the library and `sbx why` use, or to those of protocol/entries.hpp, which write records
+/// and carry them in messages. A new member is a line here. The keys and their order are those of
+/// sbx-record(5).
 namespace sbx::lib {
 
 [[nodiscard]] inline std::string from_base64(std::string_view text) {
@@ -50,7 +51,7 @@ namespace sbx::lib {
 // What a description says of a member:
 //   word   an enumerator by its name          name   bytes, exact also where they are no UTF-8
 //   (key_b64) text   UTF-8                              count  a number of 0 or more, or null flag
-//   true or false                      names  a list of names
+//   true or false                      names  a list of names              mode   permission bits
 // and if_set: the member is left out where it has its default.
 
 template <class Members>
@@ -108,6 +109,15 @@ void describe(Members& members, Degraded& degraded) {
 }
 
 template <class Members>
+void describe(Members& members, Change& change) {
+  members.name("path", change.path);
+  members.word("change", change.change, [](ChangeKind kind) { return name_of(kind); });
+  members.word("type", change.type, [](FileType type) { return name_of(type); });
+  members.count("bytes", change.bytes);
+  members.mode("mode", change.mode);
+}
+
+template <class Members>
 void describe(Members& members, Hazard& hazard) {
   members.name("path", hazard.path);
   members.text("why", hazard.why);
@@ -159,6 +169,9 @@ class MemberReader {
       value = found->template get<bool>();
   }
   void flag_if_set(const char* key, bool& value) { flag(key, value); }
+  void mode(const char* key, unsigned& value) {
+    value = static_cast<unsigned>(std::strtoul(plain(key).c_str(), nullptr, 8));
+  }
   void names(const std::string& key, std::vector<std::string>& value) {
     const Json* exact = find(key + "_b64");
     const Json* list = exact != nullptr ? exact : find(key);

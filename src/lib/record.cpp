@@ -1,6 +1,5 @@
 #include <sbx/record.hpp>
 
-#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -30,18 +29,6 @@ Enum word(const Json& object, const char* key) {
     if (text == name_of(static_cast<Enum>(i))) return static_cast<Enum>(i);
   return Enum{};
 }
-/// The same by a table.
-template <class Enum, std::size_t Size>
-Enum word(const Json& object, const char* key, const std::array<const char*, Size>& words) {
-  const std::string text = plain(object, key);
-  for (std::size_t i = 0; i < Size; ++i)
-    if (text == words[i]) return static_cast<Enum>(i);
-  return Enum{};
-}
-
-constexpr std::array kChanges = {"created", "modified", "deleted", "mode", "links"};
-constexpr std::array kTypes = {"file", "directory", "link", "fifo", "socket", "device"};
-
 std::optional<Verdict> verdict_of(const Json& outcome) {
   const std::string status = plain(outcome, "status");
   if (status == "exited") return Exited{small(outcome, "exit_code")};
@@ -64,14 +51,7 @@ void read_findings(const Json& json, Outcome& outcome) {
 }
 
 void read_files(const Json& json, Outcome& outcome) {
-  outcome.changes = list<Change>(json, "changes", [](const Json& each) {
-    return Change{
-        .path = name(each, "path"),
-        .change = word<ChangeKind>(each, "change", kChanges),
-        .type = word<FileType>(each, "type", kTypes),
-        .bytes = count(each, "bytes"),
-        .mode = static_cast<unsigned>(std::strtoul(plain(each, "mode").c_str(), nullptr, 8))};
-  });
+  outcome.changes = read_list<Change>(part(json, "changes"));
   outcome.changes_left_out = count(json, "changes_left_out");
   outcome.appeared = list<Appeared>(json, "appeared", [](const Json& each) {
     return Appeared{name(each, "path"), plain(each, "guard") == "filesystem.deny"};

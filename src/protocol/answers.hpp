@@ -13,16 +13,11 @@
 #include "base/fields.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "protocol/entries.hpp"
 #include "protocol/packet.hpp"
 
 /// What a session answers, and what it says while something runs. A struct is one packet, or a part
 /// of one; what `sbx session` prints with --json is the same in another form.
-namespace sbx {
-
-SBX_FIELDS(NetworkFailure, what, why, count)
-
-}  // namespace sbx
-
 namespace sbx::protocol {
 
 // ---- the session ----
@@ -59,13 +54,6 @@ struct OutputFacts {
 };
 SBX_FIELDS(OutputFacts, max_bytes, max_files, max_depth)
 
-struct WeakerFacts {
-  std::string what;
-  std::string why;
-  std::optional<std::string> instead;
-};
-SBX_FIELDS(WeakerFacts, what, why, instead)
-
 /// Answers info, extend and the start.
 struct SessionFacts {
   std::string name;
@@ -86,7 +74,7 @@ struct SessionFacts {
   OutputFacts outputs;
   std::vector<std::string> policy_files;
   std::vector<std::string> notes;
-  std::vector<WeakerFacts> degraded;
+  std::vector<Degraded> degraded;
   std::vector<std::string> published;  ///< ADDRESS:PORT:INSIDE, of network.publish
 };
 SBX_FIELDS(SessionFacts, name, id, pid, sbx, policy, started, calls_running, contexts, directory,
@@ -100,14 +88,6 @@ struct SessionList {
 };
 SBX_FIELDS(SessionList, sessions)
 
-struct NetworkUseFacts {
-  std::string rule;
-  std::uint64_t connections = 0;
-  std::uint64_t bytes_in = 0;
-  std::uint64_t bytes_out = 0;
-};
-SBX_FIELDS(NetworkUseFacts, rule, connections, bytes_in, bytes_out)
-
 struct UseFacts {
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_limit_bytes = 0;
@@ -116,7 +96,7 @@ struct UseFacts {
   std::uint64_t processes = 0;
   std::uint64_t processes_limit = 0;
   std::uint64_t cpu_ms = 0;
-  std::vector<NetworkUseFacts> network;
+  std::vector<NetworkUse> network;
   std::vector<NetworkFailure> network_failed;
 };
 SBX_FIELDS(UseFacts, memory_bytes, memory_limit_bytes, disk_bytes, disk_limit_bytes, processes,
@@ -353,12 +333,13 @@ SBX_FIELDS(LeftFacts, path, why)
 SBX_EXACT(LeftFacts, path, why)
 
 struct ChangesAnswer {
-  Json changes = Json::array();  ///< as in sbx.run/1
+  std::vector<Change> changes;
   std::uint64_t left_out = 0;
   IfAny<std::string> text;             ///< for people, or a patch
   IfAny<std::vector<LeftFacts>> left;  ///< of a patch
 };
 SBX_FIELDS(ChangesAnswer, changes, left_out, text, left)
+SBX_EXACT(ChangesAnswer, text)
 
 struct SnapshotAnswer {
   std::optional<std::string> snapshot;  ///< the set; none: nothing was changed
@@ -368,7 +349,7 @@ struct SnapshotAnswer {
 };
 SBX_FIELDS(SnapshotAnswer, snapshot, directory, notes_directory, notes)
 
-/// A set that was made of them.
+/// A set that was made of them. `sbx session` and records say it the same way.
 struct KeptAnswer {
   std::string name;
   std::uint64_t changes = 0;
@@ -377,9 +358,18 @@ struct KeptAnswer {
 };
 SBX_FIELDS(KeptAnswer, name, changes, bytes, lost)
 
+/// What became of changes that were applied.
+struct AppliedFacts {
+  std::vector<Change> done;
+  std::vector<LeftFacts> conflicts;
+  std::vector<LeftFacts> left;
+  std::vector<LeftFacts> hazards;  ///< applied, and worth a look
+};
+SBX_FIELDS(AppliedFacts, done, conflicts, left, hazards)
+
 /// Answers keep and bring-out.
 struct BroughtOutAnswer {
-  Json changes = Json::array();
+  std::vector<Change> changes;
   IfAny<std::uint64_t> changes_left_out;
   IfAny<KeptAnswer> kept;
   bool incomplete = false;

@@ -14,7 +14,7 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
-#include "record/members.hpp"
+#include "protocol/entries.hpp"
 #include "record/record.hpp"
 
 namespace sbx::record {
@@ -62,7 +62,7 @@ void EventWriter::started(const Started& run) {
 
 void EventWriter::denied(const Denial& denial) {
   if (!is_new(std::string("denial ") + name_of(denial.kind) + " " + denial.what)) return;
-  const Json whole = members_json(denial);
+  const Json whole = protocol::write_entry(denial);
   Json event{{"event", "denial"}, {"kind", whole["kind"]}};
   for (const char* key : {"what", "process", "rule", "allow_with"})
     put_short(event, key, whole[key].get<std::string>());

@@ -7,8 +7,8 @@
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
 #include "policy/write.hpp"
+#include "protocol/entries.hpp"
 #include "record/captured.hpp"
-#include "record/members.hpp"
 
 namespace sbx::record {
 
@@ -63,14 +63,14 @@ Json stream_json(const Stream& stream) {
 }
 
 Json denials_json(const std::vector<Denial>& denials) {
-  return list_json(denials);
+  return write_list(denials, Form::document);
 }
 
 Json limits_met_json(const std::vector<LimitMet>& limits,
                      const std::optional<policy::Policy>& policy) {
   Json list = Json::array();
   for (const LimitMet& met : limits) {
-    Json json = members_json(met);
+    Json json = protocol::write_entry(met);
     json["rule"] = rule_of(policy, met.limit);
     list.push_back(std::move(json));
   }
@@ -78,15 +78,15 @@ Json limits_met_json(const std::vector<LimitMet>& limits,
 }
 
 Json hints_json(const std::vector<Hint>& hints) {
-  return list_json(hints);
+  return write_list(hints, Form::document);
 }
 
 Json degraded_json(const std::vector<Degraded>& degraded) {
-  return list_json(degraded);
+  return write_list(degraded, Form::document);
 }
 
 Json failures_json(const std::vector<NetworkFailure>& failures) {
-  return list_json(failures);
+  return write_list(failures, Form::document);
 }
 
 std::vector<Denial> denials_of(const Json& record) {

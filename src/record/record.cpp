@@ -8,13 +8,13 @@
 #include "base/json.hpp"
 #include "base/obstacle.hpp"
 #include "base/text.hpp"
-#include "changes/json.hpp"
+#include "changes/facts.hpp"
 #include "plan/tier/tiers.hpp"
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
 #include "policy/write.hpp"
+#include "protocol/entries.hpp"
 #include "record/codes.hpp"
-#include "record/members.hpp"
 #include "record/parts.hpp"
 
 namespace sbx::record {
@@ -108,8 +108,8 @@ Error first_of(const policy::Findings& errors) {
 }
 
 Json network_json(const Outcome& outcome) {
-  return {{"used", list_json(outcome.network_used)},
-          {"failed", list_json(outcome.network_failures)}};
+  return {{"used", write_list(outcome.network_used, Form::document)},
+          {"failed", write_list(outcome.network_failures, Form::document)}};
 }
 
 /// How a budget is shown, by its form in base/budgets.hpp.
@@ -204,7 +204,7 @@ Json patch_json(const changes::Patch& patch) {
 Json collected_json(const std::string& directory, const workspace::Collected& collected) {
   Json json;
   put_name(json, "directory", directory);
-  json["files"] = changes::changes_json(collected.files);
+  json["files"] = write_list(collected.files, Form::document);
   json["left"] = changes::left_json(collected.left);
   return json;
 }
@@ -296,18 +296,20 @@ std::string record_text(const run::Request& request, const run::Answer& answer) 
   json["denials"] = denials_json(outcome.denials);
   if (!outcome.hints.empty()) json["hints"] = hints_json(outcome.hints);
   json["network"] = network_json(outcome);
-  json["usage"] = members_json(outcome.usage);
+  json["usage"] = protocol::write_entry(outcome.usage);
   json["limits"] = answer.plan ? limits_json(*answer.plan) : Json(nullptr);
-  json["changes"] = changes::changes_json(outcome.changes);
+  json["changes"] = write_list(outcome.changes, Form::document);
   if (outcome.changes_left_out > 0) json["changes_left_out"] = outcome.changes_left_out;
   if (!outcome.appeared.empty()) json["appeared"] = appeared_json(outcome.appeared);
-  if (!outcome.hazards.empty()) json["hazards"] = list_json(outcome.hazards);
+  if (!outcome.hazards.empty()) json["hazards"] = write_list(outcome.hazards, Form::document);
   if (outcome.hazards_left_out > 0) json["hazards_left_out"] = outcome.hazards_left_out;
-  if (outcome.left_running.count > 0) json["left_running"] = members_json(outcome.left_running);
+  if (outcome.left_running.count > 0)
+    json["left_running"] = protocol::write_entry(outcome.left_running);
   if (out.collected) json["out"] = collected_json(request.bring_out.directory, *out.collected);
-  if (out.kept) json["kept"] = changes::kept_json(*out.kept);
+  if (out.kept) json["kept"] = write_fields(changes::kept_facts(*out.kept), Form::document);
   if (out.patch) json["patch"] = patch_json(*out.patch);
-  if (out.applied) json["applied"] = changes::applied_json(*out.applied);
+  if (out.applied)
+    json["applied"] = write_fields(changes::applied_facts(*out.applied), Form::document);
   json["isolation"] = answer.plan ? isolation_json(*answer.plan) : Json(nullptr);
   json["enforced"] =
       answer.plan ? enforced_json(*answer.plan, degraded, outcome.cpu_time_means) : Json(nullptr);

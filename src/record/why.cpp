@@ -13,10 +13,10 @@
 
 #include "base/json_read.hpp"
 #include "base/text.hpp"
+#include "lib/members.hpp"
 #include "plan/filter/table.hpp"
 #include "record/codes.hpp"
 #include "record/limit_texts.hpp"
-#include "record/members.hpp"
 #include "record/parts.hpp"
 #include "record/words.hpp"
 

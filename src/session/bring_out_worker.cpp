@@ -18,7 +18,7 @@
 #include "base/text.hpp"
 #include "changes/applied_notes.hpp"
 #include "changes/bring_out.hpp"
-#include "changes/json.hpp"
+#include "changes/facts.hpp"
 #include "changes/kept.hpp"
 #include "changes/patch.hpp"
 #include "changes/words.hpp"
@@ -46,18 +46,12 @@ class CallsFrozen {
 };
 
 protocol::BroughtOutAnswer answer_of(const changes::BroughtOut& out, const Outcome& outcome) {
-  protocol::BroughtOutAnswer answer{.changes = changes::changes_json(outcome.changes),
+  protocol::BroughtOutAnswer answer{.changes = outcome.changes,
                                     .incomplete = out.is_incomplete,
                                     .failures = out.has_failures,
                                     .signal = out.signal};
   if (outcome.changes_left_out > 0) answer.changes_left_out.emplace(outcome.changes_left_out);
-  if (!out.kept) return answer;
-  protocol::KeptAnswer& kept = answer.kept.emplace(protocol::KeptAnswer{
-      .name = out.kept->name, .changes = out.kept->count, .bytes = out.kept->bytes});
-  if (out.kept->lost.empty()) return answer;
-  kept.lost.emplace();
-  for (const changes::LostChange& each : out.kept->lost)
-    kept.lost->push_back({.path = each.path, .why = each.why});
+  if (out.kept) answer.kept = changes::kept_facts(*out.kept);
   return answer;
 }
 
@@ -115,8 +109,7 @@ Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::Chan
     changes = SBX_TRY(workspace::read_changes(copy));
   }
   if (asked.below) keep_below(*asked.below, changes.changes);
-  protocol::ChangesAnswer seen{.changes = changes::changes_json(changes.changes),
-                               .left_out = changes.left_out};
+  protocol::ChangesAnswer seen{.changes = changes.changes, .left_out = changes.left_out};
   const auto texts =
       asked.view == protocol::View::diff ? changes::Texts::shown : changes::Texts::left_out;
   const std::string rest = "sbx session changes --json " + state.name;
@@ -126,9 +119,7 @@ Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::Chan
     changes::Patch patch = changes::make_patch(copy, selection.changes);
     patch.left.insert(patch.left.begin(), selection.left.begin(), selection.left.end());
     seen.text.emplace(patch.text);
-    seen.left.emplace();
-    for (const workspace::Left& each : patch.left)
-      seen.left->push_back({.path = each.path, .why = each.why});
+    seen.left = changes::left_facts(patch.left);
   } else if (asked.view != protocol::View::json) {
     seen.text.emplace(changes::tally_words(changes.changes) + "\n" +
                       changes::listing_words(copy, changes, texts, {.on = asked.colors}, rest));
@@ -193,8 +184,7 @@ Result<protocol::BroughtOutAnswer> list_lost(BringOutTask& state) {
   const workspace::Copy copy = SBX_TRY(copy_of(state));
   if (copy.empty()) return protocol::BroughtOutAnswer{};
   const workspace::ChangeSet changes = SBX_TRY(workspace::read_changes(copy));
-  return protocol::BroughtOutAnswer{.changes = changes::changes_json(changes.changes),
-                                    .failures = true};
+  return protocol::BroughtOutAnswer{.changes = changes.changes, .failures = true};
 }
 
 Result<protocol::BroughtOutAnswer> answer(BringOutTask& state, const protocol::KeepRequest& asked) {

@@ -16,7 +16,6 @@
 #include "base/sys.hpp"
 #include "changes/kept.hpp"
 #include "session/context_worker.hpp"
-#include "session/json.hpp"
 #include "session/remains.hpp"
 #include "session/snapshot_store.hpp"
 #include "session/worker_fork.hpp"
@@ -264,8 +263,8 @@ void Session::note_remains() const {
          done.kept->lost.value_or(std::vector<protocol::LeftFacts>()))
       lose(each.path);
   } else if (done.failures) {
-    for (const Json& each : done.changes)
-      if (member_or(each, "type", "") == "file") lose(member_or(each, "path", ""));
+    for (const Change& each : done.changes)
+      if (each.type == FileType::file) lose(each.path);
     remains.cure = workspace::has_overlay(held_->plan())
                        ? "nothing could be kept in '" + held_->state_directory() + "'"
                        : "a session with --workspace .:overlay keeps changes";

@@ -64,12 +64,8 @@ protocol::SessionFacts Session::info() const {
                   .max_files = outputs.max_files.value,
                   .max_depth = outputs.max_depth.value},
       .policy_files = policy_files(policy),
-      .notes = held_->plan().notes};
-  for (const Degraded& each : held_->plan().degraded) {
-    protocol::WeakerFacts weaker{.what = each.what(), .why = each.why};
-    if (!each.instead.empty()) weaker.instead = each.instead;
-    facts.degraded.push_back(std::move(weaker));
-  }
+      .notes = held_->plan().notes,
+      .degraded = held_->plan().degraded};
   for (const auto& each : policy.network.publish) facts.published.push_back(each.value);
   return facts;
 }

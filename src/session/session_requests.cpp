@@ -153,20 +153,17 @@ void Session::answer(const protocol::StatsRequest& /*request*/, UniqueFd connect
   const plan::Plan& plan = held_->plan();
   Outcome network;
   held_->put_network_into(network);
-  protocol::StatsAnswer answer{.session = info(),
-                               .use = {.memory_bytes = use.memory_bytes,
-                                       .memory_limit_bytes = plan.budgets.memory.count,
-                                       .disk_bytes = use.disk_bytes,
-                                       .disk_limit_bytes = plan.budgets.disk.count,
-                                       .processes = use.processes,
-                                       .processes_limit = plan.budgets.processes,
-                                       .cpu_ms = use.cpu_microseconds / 1000,
-                                       .network_failed = std::move(network.network_failures)}};
-  for (const NetworkUse& each : network.network_used)
-    answer.use.network.push_back({.rule = each.rule,
-                                  .connections = each.connections,
-                                  .bytes_in = each.bytes_in,
-                                  .bytes_out = each.bytes_out});
+  const protocol::StatsAnswer answer{
+      .session = info(),
+      .use = {.memory_bytes = use.memory_bytes,
+              .memory_limit_bytes = plan.budgets.memory.count,
+              .disk_bytes = use.disk_bytes,
+              .disk_limit_bytes = plan.budgets.disk.count,
+              .processes = use.processes,
+              .processes_limit = plan.budgets.processes,
+              .cpu_ms = use.cpu_microseconds / 1000,
+              .network = std::move(network.network_used),
+              .network_failed = std::move(network.network_failures)}};
   (void)protocol::send(connection.get(), answer);
 }
 

@@ -14,17 +14,17 @@ MAY_INCLUDE = {
     "policy": set(),
     "host": set(),
     "plan": {"policy", "host"},
-    "protocol": {"policy", "plan"},
+    "protocol": {"policy", "plan", "lib"},  # lib/members.hpp
     "spawn": VALUES,
     "supervise": set(),  # it gets values and descriptors
     "workspace": VALUES,
     "network": VALUES,
     "cgroup": VALUES,
     "hints": VALUES,
-    "changes": VALUES | {"workspace"},
+    "changes": VALUES | {"protocol", "workspace"},
     "transfer": VALUES | {"workspace"},
     "run": VALUES | MECHANISMS | {"changes", "hints"},
-    "record": VALUES | {"run", "changes", "workspace", "lib"},
+    "record": VALUES | {"run", "changes", "workspace", "protocol", "lib"},
     "worker": VALUES | {"run", "record", "changes"},
     "session": VALUES | {"protocol", "run", "record", "changes", "worker", "workspace", "cgroup"},
     # What front ends use of sessions.
