@@ -73,14 +73,10 @@ Status Cell::attach(EventLoop& loop, Hooks hooks, std::span<const int> streams) 
   // Open until the session has them.
   const std::array<UniqueFd, 2> ends{SBX_TRY(follow(out_, hooks_.out)),
                                      SBX_TRY(follow(err_, hooks_.err))};
-  std::array<int, 2> fds{-1, -1};
-  for (std::size_t i = 0; i < fds.size(); ++i) {
-    if (!ends[i].valid() && i >= streams.size())
-      return fail(Error{.kind = ErrorKind::internal,
-                        .code = "no-stream",
-                        .message = "a cell has no place for what it writes"});
-    fds[i] = ends[i].valid() ? ends[i].get() : streams[i];
-  }
+  const UniqueFd nowhere = SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_WRONLY));
+  std::array<int, 2> fds{};
+  for (std::size_t i = 0; i < fds.size(); ++i)
+    fds[i] = ends[i].valid() ? ends[i].get() : i < streams.size() ? streams[i] : nowhere.get();
   connection_.never_wait();
   SBX_TRY(connection_.send(request_, fds));
   loop_ = &loop;

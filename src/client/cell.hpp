@@ -54,7 +54,8 @@ class Cell {
  public:
   using Ended = Result<protocol::CellEnded>;
   struct Hooks {
-    /// What the cell writes. Without them the session writes to the streams that attach() is given.
+    /// What the cell writes. Without them the session writes to the streams that attach() is given,
+    /// or nowhere.
     CellStream::Deliver out{};
     CellStream::Deliver err{};
     /// Where the request says `follow`: after what was written before it.
