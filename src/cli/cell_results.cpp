@@ -11,13 +11,9 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
-#include "session/json.hpp"
 
 namespace sbx::cli {
 namespace {
-
-using session::member_or;
-using session::part;
 
 /// Of one cell: its values are as many as the program likes.
 constexpr std::size_t kMostFiles = 1000;
@@ -94,29 +90,27 @@ Result<std::string> CellResults::write(const std::string& name, const std::strin
                     "cannot write '" + name_ + "/" + name + ending + "'");
 }
 
-Status CellResults::save(Json& record, bool pictures_only) const {
-  const auto answer = record.find("answer");
-  if (answer == record.end() || !answer->is_object()) return {};
-  const std::string context = member_or(part(record, "session"), "context", "cell");
-  const std::string count = std::to_string(member_or(*answer, "count", std::uint64_t{0}));
+Status CellResults::save(protocol::CellRecord& record, bool pictures_only) const {
+  if (!record.answer) return {};
+  const std::string count = std::to_string(record.answer->count);
   std::size_t number = 0;
   std::size_t written = 0;
   std::size_t left_out = 0;
-  for (Json& result : (*answer)["results"]) {
+  for (protocol::CellResult& result : record.answer->results) {
     ++number;
-    if (!result.is_object()) continue;
-    Json files = Json::object();
-    for (const auto& [mime, value] : part(result, "data").items()) {
+    ByName<std::string> files;
+    for (const auto& [mime, value] : result.data) {
       if (mime == "text/plain" || (pictures_only && !mime.starts_with("image/"))) continue;
       if (written == kMostFiles) {
         ++left_out;
         continue;
       }
       ++written;
-      const std::string name = context + "-" + count + "-" + std::to_string(number);
-      files[mime] = SBX_TRY(write(name, std::string(ending_of(mime)), bytes_of(mime, value)));
+      const std::string name = record.session.context + "-" + count + "-" + std::to_string(number);
+      files.emplace_back(mime,
+                         SBX_TRY(write(name, std::string(ending_of(mime)), bytes_of(mime, value))));
     }
-    if (!files.empty()) result["file"] = std::move(files);
+    if (!files.empty()) result.file = std::move(files);
   }
   if (left_out == 0) return {};
   return fail(Error{.kind = ErrorKind::host,

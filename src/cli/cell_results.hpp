@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "base/json.hpp"
 #include "base/result.hpp"
 #include "changes/bring_out.hpp"
+#include "protocol/cell_record.hpp"
 
 namespace sbx::cli {
 
@@ -16,7 +16,7 @@ class CellResults {
 
   /// Writes the values of a record and names their files in it. Never over a file that is there,
   /// and 1,000 files at most. Errors: host (some are not written).
-  Status save(Json& record, bool pictures_only = false) const;
+  Status save(protocol::CellRecord& record, bool pictures_only = false) const;
 
  private:
   CellResults(std::string name, workspace::OutDirectory directory)

@@ -46,8 +46,8 @@ void tell_lost(const Json& record) {
 
 }  // namespace
 
-bool has_picture(const Json& data) {
-  for (const auto& [mime, value] : data.items())
+bool has_picture(const protocol::Forms& data) {
+  for (const auto& [mime, value] : data)
     if (mime.starts_with("image/")) return true;
   return false;
 }
@@ -56,36 +56,31 @@ Result<UniqueFd> take_ending_signals() {
   return signals::take();
 }
 
-bool show_result(const Json& result, bool quiet, const std::string& cure) {
-  const Json& data = part(result, "data");
-  const std::string text = member_or(data, "text/plain", "");
+bool show_result(const protocol::CellResult& result, bool quiet, const std::string& cure) {
+  const Json* const plain = result.data.find("text/plain");
+  const std::string text = plain != nullptr ? session::text_of(*plain) : "";
   // As at an interpreter's own prompt: nothing is said about no value.
   const bool is_nothing = text.empty() || text == "None" || text == "undefined";
   bool printed = true;
   if (!is_nothing) printed = console().print(run::made_safe(text + "\n", STDOUT_FILENO));
   if (quiet) return printed;
   constexpr std::uint64_t kMostOfOneForm = std::uint64_t{4} << 20;  // the drivers' own
-  for (const Json& each : part(result, "left_out")) {
-    const auto bytes = member_or(each, "bytes", std::uint64_t{0});
-    console().tell("sbx: left out: " + printable(member_or(each, "mime", "")) + " of " +
-                   describe(Bytes{bytes}) +
+  for (const auto& [mime, bytes] : result.left_out.value_or(std::vector<protocol::LeftOutForm>()))
+    console().tell("sbx: left out: " + printable(mime) + " of " + describe(Bytes{bytes}) +
                    (bytes > kMostOfOneForm
                         ? ": one form of a value has 4 MiB at most; write it to a file\n"
                         : ": output.results has no more room\n"));
-  }
-  if (const Json file = part(result, "file"); file.is_object())
-    for (const auto& [mime, path] : file.items())
-      console().tell("sbx: " + printable(mime) + " is in " + printable(session::text_of(path)) +
-                     "\n");
-  else if (has_picture(data) && !cure.empty())
+  if (result.file)
+    for (const auto& [mime, path] : *result.file)
+      console().tell("sbx: " + printable(mime) + " is in " + printable(path) + "\n");
+  else if (has_picture(result.data) && !cure.empty())
     console().tell("sbx: there is a picture: " + cure + "\n");
   return printed;
 }
 
-void tell_error(const Json& error, const Paint& paint) {
-  std::string text = member_or(error, "traceback", "");
-  if (text.empty()) text = member_or(error, "name", "") + ": " + member_or(error, "value", "");
-  text = run::made_safe(text, STDERR_FILENO);
+void tell_error(const protocol::CellError& error, const Paint& paint) {
+  const std::string text = run::made_safe(
+      error.traceback.empty() ? error.name + ": " + error.value : error.traceback, STDERR_FILENO);
   // The last line says what it was; the colours are ours, as a cell's own never reach a terminal.
   const auto last = text.rfind('\n', text.empty() ? 0 : text.size() - 1) + 1;
   std::string frames;

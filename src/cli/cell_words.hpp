@@ -7,6 +7,7 @@
 #include "base/result.hpp"
 #include "base/tell.hpp"
 #include "base/unique_fd.hpp"
+#include "protocol/cell_record.hpp"
 
 /// What `session eval` and `run --cells` have in common: a cell's answer in words, and the signals
 /// that end them.
@@ -17,13 +18,14 @@ namespace sbx::cli {
 [[nodiscard]] Result<UniqueFd> take_ending_signals();
 
 /// `data` is a value's data, by media type.
-[[nodiscard]] bool has_picture(const Json& data);
+[[nodiscard]] bool has_picture(const protocol::Forms& data);
 /// Prints a value of a cell's answer, and what was left out of it. `cure`: the end of the sentence
 /// about a picture that is saved nowhere; empty: nothing is said. False where stdout can't be
 /// written.
-[[nodiscard]] bool show_result(const Json& result, bool quiet, const std::string& cure);
+[[nodiscard]] bool show_result(const protocol::CellResult& result, bool quiet,
+                               const std::string& cure);
 /// The traceback of an error.
-void tell_error(const Json& error, const Paint& paint);
+void tell_error(const protocol::CellError& error, const Paint& paint);
 /// What need not be said: at a prompt it was said before, or is what the person has just done.
 struct AlreadySaid {
   bool lost_state = false;

@@ -130,8 +130,9 @@ std::string language(const Invocation& typed) {
 }
 
 /// As it is printed.
-Json last_words(const Invocation& typed, const Json& record) {
-  return typed.cell.stream ? Json{{"event", "end"}, {"record", record}} : record;
+Json last_words(const Invocation& typed, const protocol::CellRecord& cell) {
+  Json record = write_fields(cell, Form::document);
+  return typed.cell.stream ? Json{{"event", "end"}, {"record", std::move(record)}} : record;
 }
 
 /// With what can be typed here: the session's name, and the file as a whole program where cells
@@ -161,7 +162,7 @@ int no_result(const Invocation& typed, const std::string& id, const Error& failu
     cell.state = record::CellState::lost;
   if (!typed.operands.empty() && session::check_name(typed.operands.front()))
     cell.name.session = typed.operands.front();
-  const Json record = last_words(typed, record::cell_json(cell, error));
+  const Json record = last_words(typed, record::record_of(cell, error));
   return console().print(dump(record)) ? exit_status_of(error) : exit_status::kCouldNot;
 }
 
@@ -317,8 +318,7 @@ class Eval {
   // --- the answer
 
   Result<int> deliver() {
-    Json& record = last_.cell;
-    if (!record.is_object()) return protocol::garbled();
+    protocol::CellRecord& record = last_.cell;
     const bool is_saved = save(record);
     const int status = is_saved ? last_.status : exit_status::kCouldNot;
     const bool as_json = typed_.cell.stream || typed_.output.json;
@@ -331,12 +331,12 @@ class Eval {
       print(last_words(typed_, record));
     else
       printed_ = tell(record);
-    run_.is_unwritten = !printed_ || record.contains("write_error");
+    run_.is_unwritten = !printed_ || record.write_error;
     return printed_ ? status : exit_status::kCouldNot;
   }
 
   /// The cell has run, whatever becomes of its files.
-  [[nodiscard]] bool save(Json& record) {
+  [[nodiscard]] bool save(protocol::CellRecord& record) {
     if (!results_ && shows_pictures(record)) {
       auto directory = CellResults::open(kPictures);
       if (directory)
@@ -356,44 +356,42 @@ class Eval {
   }
 
   /// On a terminal a picture is saved unasked: it can't be shown, and is gone with the answer.
-  [[nodiscard]] bool shows_pictures(const Json& record) const {
+  [[nodiscard]] bool shows_pictures(const protocol::CellRecord& record) const {
     if (typed_.cell.stream || typed_.output.json || typed_.output.quiet) return false;
     if (::isatty(STDOUT_FILENO) != 1) return false;
-    const Json answer = part(record, "answer");
-    if (!answer.is_object()) return false;
-    return std::ranges::any_of(part(answer, "results"),
-                               [](const Json& each) { return has_picture(part(each, "data")); });
+    return record.answer && std::ranges::any_of(record.answer->results, [](const auto& each) {
+             return has_picture(each.data);
+           });
   }
 
-  [[nodiscard]] bool tell(const Json& record) {
-    const Json answer = part(record, "answer");
+  [[nodiscard]] bool tell(const protocol::CellRecord& record) {
     bool printed = true;
     const char* const cure = typed_.cell.results.empty() ? "--results DIR saves it" : "";
-    if (answer.is_object()) {
-      run_.count = member_or(answer, "count", std::uint64_t{0});
-      for (const Json& each : part(answer, "results"))
+    if (record.answer) {
+      run_.count = record.answer->count;
+      for (const protocol::CellResult& each : record.answer->results)
         printed = show_result(each, typed_.output.quiet, cure) && printed;
-      if (const Json& error = part(answer, "error"); error.is_object()) {
-        tell_error(error, paint(typed_));
-        if (error.contains("kind") && !typed_.output.quiet)
+      if (const auto& error = record.answer->error) {
+        tell_error(*error, paint(typed_));
+        if (error->kind && !typed_.output.quiet)
           console().tell("sbx: --cwd names a directory of the session: sbx session ls " +
                          typed_.operands.front() + " lists what is there\n");
       }
     }
-    run_.lost_state = member_or(record, "state", "") == "lost";
-    run_.ended_context = run_.lost_state && !record.contains("lost_because");
+    run_.lost_state = record.state == protocol::CellState::lost;
+    run_.ended_context = run_.lost_state && !record.lost_because;
     if (!typed_.output.quiet)
-      tell_outcome(record, last_.notes.value_or(std::vector<std::string>()), known_,
+      tell_outcome(write_fields(record, Form::document),
+                   last_.notes.value_or(std::vector<std::string>()), known_,
                    {.of_budget = sets_budget(record)}, paint(typed_));
     return printed;
   }
 
   /// An option of this cell set the budget that it has spent.
-  [[nodiscard]] bool sets_budget(const Json& record) const {
-    const Json& reason = part(part(record, "outcome"), "reason");
-    if (!reason.is_string()) return false;
-    const std::string key =
-        reason == "output" ? "output.passed" : "limits." + reason.get<std::string>();
+  [[nodiscard]] bool sets_budget(const protocol::CellRecord& record) const {
+    const auto& reason = record.outcome.reason;
+    if (!reason) return false;
+    const std::string key = *reason == "output" ? "output.passed" : "limits." + *reason;
     return std::ranges::find(typed_.named, key, &policy::Override::key) != typed_.named.end();
   }
 

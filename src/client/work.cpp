@@ -61,8 +61,7 @@ Status CellWork::attach(EventLoop& loop, Ended ended) {
                              if (!cell) return ended(fail(std::move(cell).error()));
                              if (cell->failure)
                                return ended(fail(protocol::error_of(std::move(*cell->failure))));
-                             if (!cell->cell.is_object()) return ended(fail(garbled_record()));
-                             ended(with_output(std::move(cell->cell)));
+                             ended(with_output(write_fields(cell->cell, Form::document)));
                            }});
 }
 

@@ -13,6 +13,7 @@
 #include "base/fields.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "protocol/cell_record.hpp"
 #include "protocol/entries.hpp"
 #include "protocol/packet.hpp"
 
@@ -21,13 +22,6 @@
 namespace sbx::protocol {
 
 // ---- the session ----
-
-struct PolicyFacts {
-  std::string name;
-  std::string source;
-  std::string sha256;
-};
-SBX_FIELDS(PolicyFacts, name, source, sha256)
 
 /// `wall_time_ms` is null where there is no limit.
 struct LimitFacts {
@@ -223,23 +217,6 @@ struct InterruptAnswer {
 };
 SBX_FIELDS(InterruptAnswer, interrupted)
 
-struct LeftOutForm {
-  std::string mime;
-  std::uint64_t bytes = 0;
-};
-SBX_FIELDS(LeftOutForm, mime, bytes)
-
-/// A value that a cell shows.
-struct CellResult {
-  bool main = false;           ///< the cell's own value
-  Json data = Json::object();  ///< by form: text, or JSON
-  Json file;                   ///< null, or by form: where a client has saved it
-  IfAny<std::vector<LeftOutForm>> left_out;
-  IfAny<std::string> display_id;
-  IfAny<bool> update;  ///< takes the place of what has the same display_id
-};
-SBX_FIELDS(CellResult, main, data, file, left_out, display_id, update)
-
 /// What the cell has shown goes.
 struct CellClear {
   bool wait = false;  ///< once there is something new
@@ -251,15 +228,6 @@ struct CellPlace {
   std::string display_id;
 };
 SBX_FIELDS(CellPlace, display_id)
-
-struct CellError {
-  std::string name;
-  std::string value;
-  std::string traceback;
-  std::optional<std::uint64_t> line;
-  IfAny<Obstacle> kind;  ///< the cell's directory could not be entered
-};
-SBX_FIELDS(CellError, name, value, traceback, line, kind)
 
 /// One of these, after so many bytes of the cell's streams.
 struct CellEvent {
@@ -275,7 +243,7 @@ SBX_FIELDS(CellEvent, after_out, after_err, result, clear, place, failure)
 
 /// The last word to a cell's client.
 struct CellEnded {
-  Json cell;                              ///< the record, sbx.cell/1
+  CellRecord cell;
   int status = 0;                         ///< as of `sbx session eval`
   IfAny<std::vector<std::string>> notes;  ///< sentences for a person
   IfAny<ErrorFields> failure;             ///< the cell did not run

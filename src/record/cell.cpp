@@ -12,44 +12,6 @@
 namespace sbx::record {
 namespace {
 
-const char* end_name(CellEnd::How how) {
-  switch (how) {
-    case CellEnd::How::answered:
-      return "answered";
-    case CellEnd::How::over_budget:
-      return "over-budget";
-    case CellEnd::How::interrupted:
-      return "interrupted";
-    case CellEnd::How::cancelled:
-      return "cancelled";
-    case CellEnd::How::died:
-      return "died";
-    case CellEnd::How::lost:
-      return "lost";
-    case CellEnd::How::denied:
-      return "denied";
-    case CellEnd::How::setup_failed:
-      return "setup-failed";
-  }
-  return "setup-failed";
-}
-
-const char* state_name(CellState state) {
-  switch (state) {
-    case CellState::fresh:
-      return "new";
-    case CellState::kept:
-      return "kept";
-    case CellState::lost:
-      return "lost";
-  }
-  return "lost";
-}
-
-Json optional_int(const std::optional<int>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
-
 /// 0: none that would be of use if it were larger.
 std::uint64_t value_of(const Cell& cell, Budget budget) {
   const policy::Limits& limits = cell.policy->limits;
@@ -89,30 +51,24 @@ std::string cure_of_budget(const Cell& cell, Budget budget) {
 
 /// What a cell's own code decided: its exception, or the status it asked to exit with. An error
 /// with a kind is of the directory in which it should have begun: as of a call, nothing ran.
-int status_of_answer(const Json& answer) {
-  if (!answer.is_object()) return 1;
-  const bool ok = answer.value("ok", false);
-  if (const auto error = answer.find("error");
-      !ok && error != answer.end() && error->is_object() && error->contains("kind"))
-    return exit_status::kCouldNot;
-  const Json exit = answer.value("exit", Json());
-  if (!exit.is_number_integer()) return ok ? 0 : 1;
-  const auto status = static_cast<int>(exit.get<std::int64_t>() & 0xFF);
-  return status == 0 && !ok ? 1 : status;  // 256, say
+int status_of_answer(const std::optional<protocol::InterpreterAnswer>& answer) {
+  if (!answer) return 1;
+  if (!answer->ok && answer->error && answer->error->kind) return exit_status::kCouldNot;
+  if (!answer->exit) return answer->ok ? 0 : 1;
+  const auto status = static_cast<int>(*answer->exit & 0xFF);
+  return status == 0 && !answer->ok ? 1 : status;  // 256, say
 }
 
 /// Why a cell that answered did not succeed.
-std::string failure_of(const Json& answer) {
+std::string failure_of(const std::optional<protocol::InterpreterAnswer>& answer) {
   constexpr std::size_t kMost = 300;
-  if (!answer.is_object()) return "the interpreter gave no answer";
-  if (const auto error = answer.find("error"); error != answer.end() && error->is_object()) {
-    const std::string value = error->value("value", "");
-    const std::string text = error->value("name", "") + (value.empty() ? "" : ": " + value);
+  if (!answer) return "the interpreter gave no answer";
+  if (answer->error) {
+    const auto& [name, value, traceback, line, kind] = *answer->error;
+    const std::string text = name + (value.empty() ? "" : ": " + value);
     return text.size() > kMost ? lossy_utf8(text.substr(0, kMost)) + " ..." : text;
   }
-  const Json exit = answer.value("exit", Json());
-  if (exit.is_number_integer())
-    return "the cell exited with status " + std::to_string(exit.get<std::int64_t>());
+  if (answer->exit) return "the cell exited with status " + std::to_string(*answer->exit);
   return "the cell did not come to its end";
 }
 
@@ -125,54 +81,54 @@ std::string detail_of(const Cell& cell) {
     return failure_of(cell.answer);
   if (end.how == CellEnd::How::answered && cell.write_error)
     return "cannot write " + cell.write_error->stream;
-  return end.how == CellEnd::How::answered ? "" : end_name(end.how);
+  return end.how == CellEnd::How::answered ? "" : name_of(end.how);
 }
 
-Json end_json(const Cell& cell) {
+protocol::CellOutcome outcome_of(const Cell& cell) {
   const CellEnd& end = cell.end;
-  Json json{{"status", end_name(end.how)},
-            {"reason", nullptr},
-            {"exit_code", optional_int(end.exit_code)},
-            {"signal", optional_int(end.signal)},
-            {"success", end.how == CellEnd::How::answered && status_of_answer(cell.answer) == 0},
-            {"detail", detail_of(cell)}};
-  if (end.how == CellEnd::How::denied) json["reason"] = "syscall";
-  if (end.how == CellEnd::How::lost) json["code"] = "init-killed";
-  if (!end.budget) return json;
-  json["reason"] = sbx::name_of(*end.budget);
-  json["rule"] = rule_of(cell.policy, sbx::name_of(*end.budget),
-                         cell.out.text ? "output.exceed" : "output.passed");
+  protocol::CellOutcome outcome{
+      .status = end.how,
+      .exit_code = end.exit_code,
+      .signal = end.signal,
+      .success = end.how == CellEnd::How::answered && status_of_answer(cell.answer) == 0,
+      .detail = detail_of(cell)};
+  if (end.how == CellEnd::How::denied) outcome.reason = "syscall";
+  if (end.how == CellEnd::How::lost) outcome.code = "init-killed";
+  if (!end.budget) return outcome;
+  outcome.reason = sbx::name_of(*end.budget);
+  if (std::string rule = rule_of(cell.policy, sbx::name_of(*end.budget),
+                                 cell.out.text ? "output.exceed" : "output.passed");
+      !rule.empty())
+    outcome.rule = std::move(rule);
   if (std::string cure = cure_of_budget(cell, *end.budget); !cure.empty())
-    json["hint"] = std::move(cure);
-  return json;
+    outcome.hint = std::move(cure);
+  return outcome;
 }
 
-Json with_outcome(const Cell& cell, Json outcome) {
-  Json json{{"schema", "sbx.cell/1"},
-            {"sbx", SBX_VERSION},
-            {"id", cell.id},
-            {"session",
-             {{"name", cell.name.session},
-              {"id", cell.name.session_id},
-              {"context", cell.context},
-              {"language", cell.language},
-              {"call", cell.name.number > 0 ? Json(cell.name.number) : Json(nullptr)}}},
-            {"policy", policy_json(cell.policy)},
-            {"outcome", std::move(outcome)},
-            {"state", state_name(cell.state)},
-            {"stdout", stream_json(cell.out)},
-            {"stderr", stream_json(cell.err)},
-            {"answer", cell.answer},
-            {"denials", denials_json(cell.denials)},
-            {"limits_met", limits_met_json(cell.limits_met, cell.policy)},
-            {"network", {{"failed", failures_json(cell.network_failures)}}},
-            {"late_bytes", cell.late_bytes},
-            {"usage", {{"wall_ms", cell.wall_ms}, {"cpu_ms", cell.cpu_ms}}},
-            {"degraded", degraded_json(cell.degraded)}};
-  if (!cell.hints.empty()) json["hints"] = hints_json(cell.hints);
-  if (cell.write_error) json["write_error"] = write_error_json(*cell.write_error);
-  if (!cell.lost_because.empty()) json["lost_because"] = lossy_utf8(cell.lost_because);
-  return json;
+protocol::CellRecord with_outcome(const Cell& cell, protocol::CellOutcome outcome) {
+  protocol::CellRecord record{.sbx = SBX_VERSION,
+                              .id = cell.id,
+                              .session = {.name = cell.name.session,
+                                          .id = cell.name.session_id,
+                                          .context = cell.context,
+                                          .language = cell.language},
+                              .policy = policy_facts(cell.policy),
+                              .outcome = std::move(outcome),
+                              .state = cell.state,
+                              .stdout_ = stream_facts(cell.out),
+                              .stderr_ = stream_facts(cell.err),
+                              .answer = cell.answer,
+                              .denials = cell.denials,
+                              .limits_met = limits_met_facts(cell.limits_met, cell.policy),
+                              .network = {.failed = cell.network_failures},
+                              .late_bytes = cell.late_bytes,
+                              .usage = {.wall_ms = cell.wall_ms, .cpu_ms = cell.cpu_ms},
+                              .degraded = cell.degraded};
+  if (cell.name.number > 0) record.session.call = cell.name.number;
+  if (!cell.hints.empty()) record.hints = cell.hints;
+  if (cell.write_error) record.write_error = write_error_facts(*cell.write_error);
+  if (!cell.lost_because.empty()) record.lost_because = lossy_utf8(cell.lost_because);
+  return record;
 }
 
 struct EndOf {
@@ -200,14 +156,16 @@ struct EndOf {
 
 }  // namespace
 
-Json cell_json(const Cell& cell) {
-  return with_outcome(cell, end_json(cell));
+protocol::CellRecord record_of(const Cell& cell) {
+  return with_outcome(cell, outcome_of(cell));
 }
 
-Json cell_json(const Cell& cell, const Error& error) {
+protocol::CellRecord record_of(const Cell& cell, const Error& error) {
   run::Answer answer;
   answer.errors = {error};
-  return with_outcome(cell, outcome_json(answer));
+  return with_outcome(cell, read_fields<protocol::CellOutcome>(outcome_json(answer))
+                                .value_or(protocol::CellOutcome{
+                                    .status = CellEnd::How::setup_failed, .detail = error.text()}));
 }
 
 int exit_status_of(const Cell& cell) {

@@ -7,25 +7,16 @@
 
 #include <sbx/outcome.hpp>
 
-#include "base/json.hpp"
 #include "policy/policy.hpp"
+#include "protocol/cell_record.hpp"
 #include "run/launch.hpp"
 
-/// The record of a cell as JSON: schema "sbx.cell/1", schema/sbx.cell.1.json, sbx-record(5).
+/// From what is known of a cell to its record.
 namespace sbx::record {
 
 /// How a cell ended. Who supervises its context decides that, never its interpreter.
 struct CellEnd {
-  enum class How : std::uint8_t {
-    answered,     ///< the interpreter said so, whatever it says
-    over_budget,  ///< with `budget`
-    interrupted,  ///< somebody else asked for that
-    cancelled,    ///< by its own client, or with its context
-    died,         ///< the interpreter ended, with `exit_code` or `signal` where they are known
-    lost,         ///< the context was killed from outside, so that nobody knows
-    denied,       ///< with syscalls.denied = "kill"
-    setup_failed,
-  };
+  using How = protocol::CellStatus;
   How how = How::answered;
   std::optional<Budget> budget{};
   std::optional<int> exit_code{};
@@ -33,12 +24,7 @@ struct CellEnd {
   std::string detail{};  ///< empty and cancelled: by the signal
 };
 
-/// Of what a context has remembered.
-enum class CellState : std::uint8_t {
-  fresh,  ///< "new": the cell is the first of its context
-  kept,
-  lost,  ///< it ended with this cell, or had ended before it
-};
+using protocol::CellState;
 
 struct Cell {
   std::string id;
@@ -51,8 +37,8 @@ struct Cell {
   std::string lost_because{};  ///< where an earlier interpreter lost it; empty: unknown
   Stream out;
   Stream err;
-  std::optional<WriteError> write_error;  ///< the exit status is then 125
-  Json answer;                            ///< the driver's, checked
+  std::optional<WriteError> write_error;              ///< the exit status is then 125
+  std::optional<protocol::InterpreterAnswer> answer;  ///< checked
   std::vector<Denial> denials;
   std::vector<LimitMet> limits_met;
   std::vector<NetworkFailure> network_failures;
@@ -63,9 +49,9 @@ struct Cell {
   std::vector<Degraded> degraded;
 };
 
-[[nodiscard]] Json cell_json(const Cell& cell);
+[[nodiscard]] protocol::CellRecord record_of(const Cell& cell);
 /// The record of a cell that did not begin.
-[[nodiscard]] Json cell_json(const Cell& cell, const Error& error);
+[[nodiscard]] protocol::CellRecord record_of(const Cell& cell, const Error& error);
 
 /// The exit status of `sbx session eval`.
 [[nodiscard]] int exit_status_of(const Cell& cell);

@@ -19,12 +19,12 @@ const Json& part(const Json& object, const char* key) {
   return found == object.end() ? nothing : *found;
 }
 
-Json rule_of(const std::optional<policy::Policy>& policy, const std::string& limit,
-             const std::string& output_key) {
+std::string rule_of(const std::optional<policy::Policy>& policy, const std::string& limit,
+                    const std::string& output_key) {
   const policy::Key* key = policy::find_key(limit == "output" ? output_key : "limits." + limit);
-  if (!policy || key == nullptr) return nullptr;
+  if (!policy || key == nullptr) return {};
   const std::vector<policy::SaidValue> said = policy::said_values(*key, *policy);
-  if (said.empty()) return nullptr;
+  if (said.empty()) return {};
   return lossy_utf8(
       fmt::format("{} = {} ({})", key->name, said.front().toml, said.front().at.text()));
 }
@@ -37,56 +37,36 @@ std::string option_that_set(const policy::Policy* policy, const std::string& nam
   return said.front().at.file;
 }
 
+std::optional<protocol::PolicyFacts> policy_facts(const std::optional<policy::Policy>& policy) {
+  if (!policy) return std::nullopt;
+  return protocol::PolicyFacts{.name = policy->name.value,
+                               .source = policy->source,
+                               .sha256 = sha256_hex(policy::write_for_hash(*policy))};
+}
+
 Json policy_json(const std::optional<policy::Policy>& policy) {
-  if (!policy) return nullptr;
-  Json json;
-  put_name(json, "name", policy->name.value);
-  put_name(json, "source", policy->source);
-  json["sha256"] = sha256_hex(policy::write_for_hash(*policy));
-  return json;
+  const auto facts = policy_facts(policy);
+  return facts ? write_fields(*facts, Form::document) : Json(nullptr);
 }
 
-Json stream_json(const Stream& stream) {
-  const Captured captured = captured_text(stream);
-  Json json;
-  if (captured.text)
-    json["text"] = *captured.text;
-  else
-    json["text"] = nullptr;
-  json["bytes"] = stream.bytes;
-  json["truncated"] = stream.truncated;
-  json["encoding"] = captured.is_base64 ? "base64" : "utf-8";
-  json["head_bytes"] = captured.head_bytes;
-  json["tail_bytes"] = captured.tail_bytes;
-  if (stream.joined) json["joined"] = true;
-  return json;
+protocol::StreamFacts stream_facts(const Stream& stream) {
+  Captured captured = captured_text(stream);
+  protocol::StreamFacts facts{
+      .text = std::move(captured.text),
+      .bytes = stream.bytes,
+      .truncated = stream.truncated,
+      .encoding = captured.is_base64 ? protocol::Encoding::base64 : protocol::Encoding::utf8,
+      .head_bytes = captured.head_bytes,
+      .tail_bytes = captured.tail_bytes};
+  if (stream.joined) facts.joined.emplace(true);
+  return facts;
 }
 
-Json denials_json(const std::vector<Denial>& denials) {
-  return write_list(denials, Form::document);
-}
-
-Json limits_met_json(const std::vector<LimitMet>& limits,
-                     const std::optional<policy::Policy>& policy) {
-  Json list = Json::array();
-  for (const LimitMet& met : limits) {
-    Json json = protocol::write_entry(met);
-    json["rule"] = rule_of(policy, met.limit);
-    list.push_back(std::move(json));
-  }
-  return list;
-}
-
-Json hints_json(const std::vector<Hint>& hints) {
-  return write_list(hints, Form::document);
-}
-
-Json degraded_json(const std::vector<Degraded>& degraded) {
-  return write_list(degraded, Form::document);
-}
-
-Json failures_json(const std::vector<NetworkFailure>& failures) {
-  return write_list(failures, Form::document);
+std::vector<protocol::LimitMetFacts> limits_met_facts(const std::vector<LimitMet>& limits,
+                                                      const std::optional<policy::Policy>& policy) {
+  std::vector<protocol::LimitMetFacts> facts;
+  for (const LimitMet& met : limits) facts.push_back({met, rule_of(policy, met.limit)});
+  return facts;
 }
 
 std::vector<Denial> denials_of(const Json& record) {
@@ -101,10 +81,10 @@ std::vector<Hint> hints_of(const Json& record) {
   return lib::read_list<Hint>(part(record, "hints"));
 }
 
-Json write_error_json(const WriteError& error) {
-  return {{"stream", error.stream},
-          {"error", ::strerrordesc_np(error.errno_value)},
-          {"errno", error.errno_value}};
+protocol::WriteErrorFacts write_error_facts(const WriteError& error) {
+  return {.stream = error.stream,
+          .error = ::strerrordesc_np(error.errno_value),
+          .errno_ = error.errno_value};
 }
 
 }  // namespace sbx::record

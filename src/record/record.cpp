@@ -49,6 +49,10 @@ std::string spent_limit(const Outcome& outcome, Budget budget) {
   return name_of(budget);
 }
 
+Json or_null(std::string text) {
+  return text.empty() ? Json(nullptr) : Json(std::move(text));
+}
+
 struct OutcomeJson {
   const std::string& detail;
 
@@ -255,8 +259,8 @@ Json outcome_json(const run::Answer& answer) {
     const std::string detail = with_advice(*answer.outcome);
     Json json = std::visit(OutcomeJson{detail}, answer.outcome->verdict);
     if (const auto* over = std::get_if<OverBudget>(&answer.outcome->verdict))
-      json["rule"] = rule_of(answer.policy, spent_limit(*answer.outcome, over->budget),
-                             answer.outcome->out.text ? "output.exceed" : "output.passed");
+      json["rule"] = or_null(rule_of(answer.policy, spent_limit(*answer.outcome, over->budget),
+                                     answer.outcome->out.text ? "output.exceed" : "output.passed"));
     return json;
   }
   const Error error = first_of(answer.errors);
@@ -289,12 +293,14 @@ std::string record_text(const run::Request& request, const run::Answer& answer) 
   put_names(json, "command", answer.plan ? answer.plan->command : request.program.operands);
   json["interpreter"] = interpreter_json(answer.plan);
   json["outcome"] = outcome_json(answer);
-  json["stdout"] = stream_json(outcome.out);
-  json["stderr"] = stream_json(outcome.err);
-  if (outcome.write_error) json["write_error"] = write_error_json(*outcome.write_error);
-  json["limits_met"] = limits_met_json(outcome.limits_met, answer.policy);
-  json["denials"] = denials_json(outcome.denials);
-  if (!outcome.hints.empty()) json["hints"] = hints_json(outcome.hints);
+  json["stdout"] = write_fields(stream_facts(outcome.out), Form::document);
+  json["stderr"] = write_fields(stream_facts(outcome.err), Form::document);
+  if (outcome.write_error)
+    json["write_error"] = write_fields(write_error_facts(*outcome.write_error), Form::document);
+  json["limits_met"] =
+      write_list(limits_met_facts(outcome.limits_met, answer.policy), Form::document);
+  json["denials"] = write_list(outcome.denials, Form::document);
+  if (!outcome.hints.empty()) json["hints"] = write_list(outcome.hints, Form::document);
   json["network"] = network_json(outcome);
   json["usage"] = protocol::write_entry(outcome.usage);
   json["limits"] = answer.plan ? limits_json(*answer.plan) : Json(nullptr);
@@ -313,7 +319,7 @@ std::string record_text(const run::Request& request, const run::Answer& answer) 
   json["isolation"] = answer.plan ? isolation_json(*answer.plan) : Json(nullptr);
   json["enforced"] =
       answer.plan ? enforced_json(*answer.plan, degraded, outcome.cpu_time_means) : Json(nullptr);
-  json["degraded"] = degraded_json(degraded);
+  json["degraded"] = write_list(degraded, Form::document);
   return dump(json);
 }
 
@@ -332,7 +338,7 @@ std::string plan_text(const run::Answer& answer) {
   json["limits"] = limits_json(plan);
   json["isolation"] = isolation_json(plan);
   json["enforced"] = enforced_json(plan, plan.degraded);
-  json["degraded"] = degraded_json(plan.degraded);
+  json["degraded"] = write_list(plan.degraded, Form::document);
   return dump(json);
 }
 

@@ -66,7 +66,7 @@ bool holds_json(std::string_view mime) {
 }  // namespace
 
 CellAnswer::Said CellAnswer::take(const Json& message) {
-  last_ = nullptr;
+  last_.reset();
   if (done_ || bounded_text(message, "nonce") != nonce_) return Said::other;
   const std::string event = bounded_text(message, "event");
   if (event == "result") return take_result(message);
@@ -77,13 +77,14 @@ CellAnswer::Said CellAnswer::take(const Json& message) {
   return Said::other;
 }
 
-void CellAnswer::leave_out(Json& names, const std::string& mime, std::uint64_t bytes) {
+void CellAnswer::leave_out(std::vector<protocol::LeftOutForm>& names, const std::string& mime,
+                           std::uint64_t bytes) {
   if (named_ >= kMostNamed || mime.size() > kLongestMime) {
     ++unnamed_;
     return;
   }
   ++named_;
-  names.push_back({{"mime", mime}, {"bytes", bytes}});
+  names.push_back({.mime = mime, .bytes = bytes});
 }
 
 CellAnswer::Said CellAnswer::take_result(const Json& message) {
@@ -92,8 +93,8 @@ CellAnswer::Said CellAnswer::take_result(const Json& message) {
   if (data == nullptr || !data->is_object() || data->size() > kMostForms || main == nullptr ||
       !main->is_boolean())
     return Said::garbled;
-  Json kept = Json::object();
-  Json left_out = Json::array();
+  protocol::Forms kept;
+  std::vector<protocol::LeftOutForm> left_out;
   for (const auto& [mime, value] : data->items()) {
     if (mime.size() > kLongestMime || (!value.is_string() && !holds_json(mime)))
       return Said::garbled;
@@ -104,7 +105,7 @@ CellAnswer::Said CellAnswer::take_result(const Json& message) {
       continue;
     }
     left_ -= taken;
-    kept[mime] = value;
+    kept.emplace_back(mime, value);
   }
   if (const Json* const more = member(message, "left_out"); more != nullptr && more->is_array())
     for (const Json& each : *more)
@@ -115,32 +116,33 @@ CellAnswer::Said CellAnswer::take_result(const Json& message) {
     return Said::result;
   }
   left_ -= kOfResult;
-  last_ = {{"main", *main}, {"data", std::move(kept)}, {"file", nullptr}};
-  if (!left_out.empty()) last_["left_out"] = std::move(left_out);
-  keep(message, last_);
+  protocol::CellResult result{.main = main->get<bool>(), .data = std::move(kept)};
+  if (!left_out.empty()) result.left_out = std::move(left_out);
+  keep(message, std::move(result));
   return Said::result;
 }
 
 /// Where a display of this cell has the same name, an update takes its place: so a notebook shows
 /// it.
-void CellAnswer::keep(const Json& message, Json result) {
+void CellAnswer::keep(const Json& message, protocol::CellResult result) {
   const std::string display = display_of(message);
+  protocol::CellResult& told = last_.emplace().result.emplace(result);
   if (display.empty()) return results_.push_back({{}, std::move(result)});
   const Json* const update = member(message, "update");
-  last_["display_id"] = display;
+  told.display_id = display;
   if (update == nullptr || *update != true) return results_.push_back({display, std::move(result)});
-  last_["update"] = true;
+  told.update.emplace(true);
   const auto earlier = std::ranges::find(results_, display, &Result::display);
-  if (earlier == results_.end()) return results_.push_back({display, last_});
+  if (earlier == results_.end()) return results_.push_back({display, told});
   for (Result& each : results_)
-    if (each.display == display) each.json = result;
+    if (each.display == display) each.value = result;
 }
 
 CellAnswer::Said CellAnswer::take_clear(const Json& message) {
   if (left_ < kOfResult) return Said::other;
   left_ -= kOfResult;
   const Json* const wait = member(message, "wait");
-  last_ = {{"wait", wait != nullptr && *wait == true}};
+  last_.emplace().clear.emplace(protocol::CellClear{.wait = wait != nullptr && *wait == true});
   return Said::clear;
 }
 
@@ -148,22 +150,22 @@ CellAnswer::Said CellAnswer::take_place(const Json& message) {
   const std::string display = display_of(message);
   if (left_ < kOfResult || display.empty()) return Said::other;
   left_ -= kOfResult;
-  last_ = {{"display_id", display}};
-  results_.push_back({display, nullptr});
+  last_.emplace().place.emplace(protocol::CellPlace{.display_id = display});
+  results_.push_back({display, std::nullopt});
   return Said::place;
 }
 
 CellAnswer::Said CellAnswer::take_error(const Json& message) {
   if (++errors_ > kMostErrors) return Said::other;
   const Json* const line = member(message, "line");
-  error_ = {{"name", bounded_text(message, "name")},
-            {"value", bounded_text(message, "value")},
-            {"traceback", bounded_text(message, "traceback")},
-            {"line", line != nullptr && line->is_number_unsigned() ? *line : Json(nullptr)}};
+  error_ = protocol::CellError{.name = bounded_text(message, "name"),
+                               .value = bounded_text(message, "value"),
+                               .traceback = bounded_text(message, "traceback")};
+  if (line != nullptr && line->is_number_unsigned()) error_->line = line->get<std::uint64_t>();
   const std::uint64_t code = number_of(message, "errno");
   const Obstacle kind = code < kMostErrno ? obstacle_of(static_cast<int>(code)) : Obstacle::none;
-  if (kind != Obstacle::none) error_["kind"] = name_of(kind);
-  last_ = error_;
+  if (kind != Obstacle::none) error_->kind.emplace(kind);
+  last_.emplace().failure.emplace(*error_);
   return Said::error;
 }
 
@@ -173,32 +175,27 @@ CellAnswer::Said CellAnswer::take_done(const Json& message) {
   if (ok == nullptr || !ok->is_boolean() || number_of(message, "count") != count_)
     return Said::garbled;
   done_ = true;
-  ok_ = ok->get<bool>() && error_.is_null();
-  if (exit != nullptr && exit->is_number_integer()) exit_ = *exit;
+  ok_ = ok->get<bool>() && !error_;
+  if (exit != nullptr && exit->is_number_integer()) exit_ = exit->get<std::int64_t>();
   return Said::done;
 }
 
 int CellAnswer::status() const {
-  if (exit_.is_number_integer()) return static_cast<int>(exit_.get<std::int64_t>() & 0xFF);
+  if (exit_) return static_cast<int>(*exit_ & 0xFF);
   return done_ && ok_ ? 0 : 1;
 }
 
 std::string CellAnswer::error_words() const {
-  if (!error_.is_object()) return {};
-  return error_.value("name", "") + ": " + error_.value("value", "");
+  return error_ ? error_->name + ": " + error_->value : "";
 }
 
-Json CellAnswer::json() const {
-  if (!done_ && results_.empty() && error_.is_null()) return nullptr;
-  Json results = Json::array();
+std::optional<protocol::InterpreterAnswer> CellAnswer::answer() const {
+  if (!done_ && results_.empty() && !error_) return std::nullopt;
+  protocol::InterpreterAnswer answer{
+      .ok = done_ && ok_, .error = error_, .exit = exit_, .count = count_};
   for (const Result& each : results_)
-    if (!each.json.is_null()) results.push_back(each.json);
-  Json answer{{"ok", done_ && ok_},
-              {"results", std::move(results)},
-              {"error", error_},
-              {"exit", exit_},
-              {"count", count_}};
-  if (unnamed_ > 0) answer["left_out_more"] = unnamed_;
+    if (each.value) answer.results.push_back(*each.value);
+  if (unnamed_ > 0) answer.left_out_more.emplace(unnamed_);
   return answer;
 }
 

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <sbx/units.hpp>
 
 #include "base/json.hpp"
+#include "protocol/answers.hpp"
 
 namespace sbx::session {
 
@@ -29,28 +31,29 @@ class CellAnswer {
   };
   Said take(const Json& message);
 
-  /// What take() has just kept, for those who follow the cell; null: nothing.
-  [[nodiscard]] const Json& last() const { return last_; }
+  /// What take() has just kept, for those who follow the cell; none: nothing.
+  [[nodiscard]] const std::optional<protocol::CellEvent>& last() const { return last_; }
   [[nodiscard]] bool is_done() const { return done_; }
   [[nodiscard]] bool ok() const { return ok_; }
   /// The status that its code ended with; 1 where it raised an error instead, 0 where all went
   /// well.
   [[nodiscard]] int status() const;
   /// It could not begin in a directory of its own.
-  [[nodiscard]] bool is_of_directory() const { return error_.contains("kind"); }
+  [[nodiscard]] bool is_of_directory() const { return error_ && error_->kind; }
   /// "NameError: name 'x' is not defined"; empty: it raised nothing.
   [[nodiscard]] std::string error_words() const;
-  /// "answer" of the record; null where the cell is not done.
-  [[nodiscard]] Json json() const;
+  /// None: nothing was said.
+  [[nodiscard]] std::optional<protocol::InterpreterAnswer> answer() const;
 
  private:
   Said take_result(const Json& message);
   Said take_clear(const Json& message);
   Said take_place(const Json& message);
-  void keep(const Json& message, Json result);
+  void keep(const Json& message, protocol::CellResult result);
   Said take_error(const Json& message);
   Said take_done(const Json& message);
-  void leave_out(Json& names, const std::string& mime, std::uint64_t bytes);
+  void leave_out(std::vector<protocol::LeftOutForm>& names, const std::string& mime,
+                 std::uint64_t bytes);
 
   std::string nonce_;
   std::uint64_t count_;
@@ -61,12 +64,12 @@ class CellAnswer {
   /// A result, or the place of one that has not come; its name is kept beside it, empty: none.
   struct Result {
     std::string display;
-    Json json;
+    std::optional<protocol::CellResult> value;
   };
   std::vector<Result> results_;
-  Json error_;
-  Json exit_;
-  Json last_;
+  std::optional<protocol::CellError> error_;
+  std::optional<std::int64_t> exit_;
+  std::optional<protocol::CellEvent> last_;
   bool done_ = false;
   bool ok_ = false;
 };

@@ -78,7 +78,7 @@ bool CellTurns::take(const Json& message, const run::OutputPosition& position) {
     case CellAnswer::Said::clear:
     case CellAnswer::Said::place:
     case CellAnswer::Said::error:
-      current_->tell(said, position);
+      current_->tell(position);
       return true;
     case CellAnswer::Said::done:
       done(message.value("ended", Json()) == true);

@@ -107,19 +107,12 @@ bool OpenCell::decide(record::CellEnd end) {
   return true;
 }
 
-void OpenCell::tell(CellAnswer::Said what, const run::OutputPosition& after) {
-  if (!request_.follow || !said || said->last().is_null()) return;
-  protocol::CellEvent event{.after_out = after.out, .after_err = after.err};
-  const auto is_read = [&]<class Part>(IfAny<Part>& part) {
-    auto read = read_fields<Part>(said->last());
-    if (read) part.emplace(std::move(*read));
-    return part.has_value();
-  };
-  const bool is_told = what == CellAnswer::Said::result  ? is_read(event.result)
-                       : what == CellAnswer::Said::clear ? is_read(event.clear)
-                       : what == CellAnswer::Said::place ? is_read(event.place)
-                                                         : is_read(event.failure);
-  if (is_told) request_.follow = protocol::send(client(), event).has_value();
+void OpenCell::tell(const run::OutputPosition& after) {
+  if (!request_.follow || !said || !said->last()) return;
+  protocol::CellEvent event = *said->last();
+  event.after_out = after.out;
+  event.after_err = after.err;
+  request_.follow = protocol::send(client(), event).has_value();
 }
 
 void OpenCell::explain(const run::OfCell& of_cell) {
@@ -141,7 +134,7 @@ void OpenCell::explain(const run::OfCell& of_cell) {
 }
 
 int OpenCell::status() {
-  if (said) record.answer = said->json();
+  if (said) record.answer = said->answer();
   return record::exit_status_of(record);
 }
 
@@ -149,14 +142,14 @@ void OpenCell::answer() {
   const int with_status = status();
   if (began_microseconds > 0)
     record.wall_ms = (sys::now_microseconds() - began_microseconds) / 1000;
-  protocol::CellEnded ended{.cell = record::cell_json(record), .status = with_status};
+  protocol::CellEnded ended{.cell = record::record_of(record), .status = with_status};
   if (!notes_.empty()) ended.notes = std::move(notes_);
   (void)protocol::send(client(), ended);
 }
 
 void OpenCell::answer(const Error& error) {
   record.end = {.how = record::CellEnd::How::setup_failed};
-  protocol::CellEnded ended{.cell = record::cell_json(record, error),
+  protocol::CellEnded ended{.cell = record::record_of(record, error),
                             .status = sbx::exit_status_of(error)};
   ended.failure.emplace(protocol::fields_from(error));
   (void)protocol::send(client(), ended);

@@ -40,7 +40,7 @@ class OpenCell {
   [[nodiscard]] bool is_decided() const { return decided_; }
   /// Passes on what the driver has just said, for a client that follows: it comes after so many
   /// bytes of stdout and stderr.
-  void tell(CellAnswer::Said what, const run::OutputPosition& after);
+  void tell(const run::OutputPosition& after);
   /// The exit status of its answer, as far as it is decided.
   [[nodiscard]] int status();
   /// Looks for what the cell may have met, if its code failed.

@@ -8,12 +8,6 @@
 #include "protocol/requests.hpp"
 #include "run/call.hpp"
 
-namespace sbx {
-
-SBX_FIELDS(Denial, kind, what, count, process, rule, allow_with, risk, options, during_call)
-
-}  // namespace sbx
-
 namespace sbx::run {
 
 SBX_FIELDS(NetworkTrouble, refused, failed)

@@ -27,6 +27,67 @@ namespace {
 
 constexpr int kPackets = 10'000;
 
+/// One of everything that a record of a cell lists.
+protocol::CellEnded ended_cell() {
+  protocol::CellResult result{.main = true, .file = ByName<std::string>{{"image/png", "x.png"}}};
+  result.data.emplace_back("text/plain", "1");
+  result.data.emplace_back("application/json", Json{{"any", 1}});
+  result.left_out = std::vector<protocol::LeftOutForm>{{.mime = "text/html", .bytes = 5}};
+  result.display_id = "d";
+  result.update.emplace(true);
+  protocol::CellError error{.name = "E", .value = "v", .traceback = "t", .line = 3};
+  error.kind.emplace(Obstacle::not_found);
+  protocol::CellRecord cell{
+      .session = {.name = "s", .context = "python", .language = "python", .call = 1},
+      .policy = protocol::PolicyFacts{.name = "p"},
+      .outcome = {.reason = "memory", .exit_code = 1, .signal = 9},
+      .stdout_ = {.text = "out"},
+      .answer = protocol::InterpreterAnswer{.results = {result}, .error = error, .exit = 1},
+      .denials = {{.what = "socket", .count = 1, .options = {"--allow-host"}, .during_call = true}},
+      .network = {.failed = {{.what = "w", .why = "y", .count = 1}}},
+      .degraded = {{.promise = Promise::memory, .why = "y", .instead = "i"}}};
+  cell.limits_met.push_back({{.limit = "disk", .value = 1, .peak = 2}, "rule"});
+  cell.outcome.kind.emplace(Obstacle::exists);
+  cell.outcome.side.emplace(Side::host);
+  cell.outcome.hint = "h";
+  cell.outcome.rule = "r";
+  cell.hints = std::vector<Hint>{{.what = "w", .text = "t", .options = {"--read"}}};
+  cell.write_error = protocol::WriteErrorFacts{.stream = "stdout", .error = "e", .errno_ = 5};
+  cell.lost_because = "l";
+  protocol::CellEnded ended{.cell = cell};
+  ended.notes = std::vector<std::string>{"n"};
+  ended.failure = protocol::ErrorFields{.code = "c"};
+  return ended;
+}
+
+protocol::CellEvent cell_event() {
+  protocol::CellEvent event;
+  event.result = ended_cell().cell.answer->results.front();
+  event.clear = protocol::CellClear{};
+  event.place = protocol::CellPlace{.display_id = "d"};
+  event.failure = *ended_cell().cell.answer->error;
+  return event;
+}
+
+std::vector<Change> changes() {
+  return {{.path = "a", .bytes = 1, .mode = 0644}};
+}
+
+protocol::ChangesAnswer seen_changes() {
+  protocol::ChangesAnswer seen{.changes = changes()};
+  seen.text = "t";
+  seen.left = std::vector<protocol::LeftFacts>{{.path = "p", .why = "w"}};
+  return seen;
+}
+
+protocol::BroughtOutAnswer brought_out() {
+  protocol::BroughtOutAnswer brought{.changes = changes()};
+  brought.changes_left_out.emplace(1U);
+  brought.kept = protocol::KeptAnswer{.name = "k"};
+  brought.kept->lost = std::vector<protocol::LeftFacts>{{.path = "p", .why = "w"}};
+  return brought;
+}
+
 /// What a session could answer.
 const std::vector<Json>& answers() {
   static const std::vector<Json> all{
@@ -34,10 +95,10 @@ const std::vector<Json>& answers() {
       write_fields(protocol::CallEnded{}),
       write_fields(protocol::ReaderBegun{}),
       write_fields(protocol::ReaderEvent{}),
-      write_fields(protocol::ChangesAnswer{}),
-      write_fields(protocol::BroughtOutAnswer{}),
-      write_fields(protocol::CellEvent{}),
-      write_fields(protocol::CellEnded{.cell = Json::object()}),
+      write_fields(seen_changes()),
+      write_fields(brought_out()),
+      write_fields(cell_event()),
+      write_fields(ended_cell()),
       write_fields(protocol::SessionFacts{}),
       write_fields(protocol::InspectAnswer{}),
       {{"error", {{"kind", 1}, {"code", "x"}, {"message", "y"}, {"hint", ""}}}}};
@@ -112,6 +173,40 @@ std::string cell_ended_by(const std::vector<std::string>& packets) {
       [](session::Client connection) {
         return std::make_unique<Cell>(std::move(connection), protocol::EvalRequest{});
       });
+}
+
+/// Each packet that differs from `right` by one value, which is of another type. What stands in the
+/// forms of a value is JSON of any kind.
+std::vector<std::string> wrong_packets(const Json& right) {
+  std::vector<std::string> packets;
+  const Json flat = right.flatten();
+  for (const auto& [place, value] : flat.items()) {
+    if (place.find("/data/") != std::string::npos) continue;
+    Json wrong = right;
+    wrong[Json::json_pointer(place)] = Json::array({Json::array()});
+    Json::to_cbor(wrong, packets.emplace_back(1, '\2'));
+  }
+  return packets;
+}
+
+TEST(HostileSessions, WithAnyValueOfAnotherTypeAreNotUnderstood) {
+  for (const std::string& packet : wrong_packets(write_fields(ended_cell())))
+    EXPECT_EQ(cell_ended_by({packet}), "bad-message") << packet;
+  for (const std::string& packet : wrong_packets(write_fields(cell_event())))
+    EXPECT_EQ(cell_ended_by({packet}), "bad-message") << packet;
+  std::string begun(1, '\2');
+  Json::to_cbor(write_fields(protocol::ReaderBegun{}), begun);
+  for (const std::string& packet : wrong_packets(write_fields(seen_changes())))
+    EXPECT_EQ(task_ended_by<protocol::ChangesRequest>({begun, packet}), "bad-message") << packet;
+  for (const std::string& packet : wrong_packets(write_fields(brought_out())))
+    EXPECT_EQ(task_ended_by<protocol::KeepRequest>({begun, packet}), "bad-message") << packet;
+  // Their twins are answers.
+  std::string right(1, '\2');
+  Json::to_cbor(write_fields(ended_cell()), right);
+  EXPECT_EQ(cell_ended_by({right}), "");
+  right.resize(1);
+  Json::to_cbor(write_fields(brought_out()), right);
+  EXPECT_EQ(task_ended_by<protocol::KeepRequest>({begun, right}), "");
 }
 
 TEST(HostileSessions, EndEachClientWithACode) {

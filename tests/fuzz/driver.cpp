@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
+#include "base/fields.hpp"
 #include "base/text.hpp"
 #include "fuzz.hpp"
 #include "protocol/packet.hpp"
@@ -54,18 +55,21 @@ void answer_a_cell(std::vector<Json> messages) {
   for (Json& message : messages) {
     message["nonce"] = kNonce;
     (void)answer.take(message);
-    (void)answer.last().dump(-1, ' ', false, Json::error_handler_t::replace);
+    // A client that follows the cell can read what it is told.
+    if (answer.last())
+      must(read_fields<protocol::CellEvent>(write_fields(*answer.last())).has_value());
   }
   std::uint64_t kept = 0;
-  const Json all = answer.json();
-  if (all.is_null()) return;
-  for (const Json& result : all["results"])
-    for (const auto& [mime, value] : result["data"].items()) {
+  const auto all = answer.answer();
+  if (!all) return;
+  must(read_fields<protocol::InterpreterAnswer>(write_fields(*all)).has_value());
+  for (const protocol::CellResult& result : all->results)
+    for (const auto& [mime, value] : result.data) {
       must(mime.size() <= 200);
       kept += value.is_string() ? value.get_ref<const std::string&>().size() : 0;
     }
   // An update keeps a display's content once for each place where it is shown.
-  must(kept <= kCap.count * (1 + all["results"].size()));
+  must(kept <= kCap.count * (1 + all->results.size()));
 }
 
 void answer_a_question(std::vector<Json> messages, protocol::Question asked) {

@@ -238,7 +238,7 @@ class Answers(SessionTest):
         # Of a network: network/test_allow_list.py. Of changes that can't be applied or are too many: sandbox/test_changes.py,
         # test_refusals.py; reasons are sentences of sbx, of which few name a file.
         rare = {*(f".network.{name}" for name in ("rule", "connections", "bytes_in", "bytes_out")), *(f".network_failed.{name}" for name in ("what", "why", "count")),
-                *(f".applied.{part}.{name}" for part in ("left", "conflicts", "hazards") for name in ("path", "path_b64", "why", "why_b64")), ".changes_left_out", ".left.why_b64",
+                ".policy.name_b64", ".sessions.policy.name_b64", *(f".applied.{part}.{name}" for part in ("left", "conflicts", "hazards") for name in ("path", "path_b64", "why", "why_b64")), ".changes_left_out", ".left.why_b64",
                 ".kept.lost", *(f".kept.lost.{name}" for name in ("path", "path_b64", "why", "why_b64"))}
         self.assertEqual(held.unseen(), rare)
         for words, answer in answers.items():

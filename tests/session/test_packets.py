@@ -231,7 +231,8 @@ class Packets(SessionTest):
                 *(f"{facts}.degraded.{name}" for facts in ("SessionFacts", "StatsAnswer.session") for name in ("what", "why", "instead")),
                 *(f"{place}.{name}" for place in ("ChangesAnswer.left", "BroughtOutAnswer.kept.lost") for name in ("path", "why")),
                 "BroughtOutAnswer.kept.lost", "BroughtOutAnswer.changes_left_out", "CellEvent.place", "CellEvent.place.display_id", "CellEvent.failure.kind"}
-        self.assertEqual(held.unseen() - rare, set())
+        # Of records of cells: test_eval.py.
+        self.assertEqual({name for name in held.unseen() - rare if not name.startswith("CellEnded.cell.")}, set())
 
 
 if __name__ == "__main__":

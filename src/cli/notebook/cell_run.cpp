@@ -110,12 +110,13 @@ class NotebookCellRun {
     place_.progress.clear();
     out_.finish();
     err_.finish();
-    EndedCell end{.record = last_.cell.is_object() ? std::move(last_.cell) : Json::object(),
-                  .status = last_.status,
-                  .notes = last_.notes.value_or(std::vector<std::string>()),
-                  .outputs = NotebookOutputs(0),
-                  .cancelled_by = cancelled_by_,
-                  .unwritten = unwritten()};
+    EndedCell end{
+        .record = done && *ended_ ? write_fields(last_.cell, Form::document) : Json::object(),
+        .status = last_.status,
+        .notes = last_.notes.value_or(std::vector<std::string>()),
+        .outputs = NotebookOutputs(0),
+        .cancelled_by = cancelled_by_,
+        .unwritten = unwritten()};
     if (!done) failure_ = done.error();
     if (failure_)
       end.error = std::move(failure_);
@@ -170,15 +171,12 @@ class NotebookCellRun {
     keep(event);
     place_.progress.clear();
     if (event.failure)
-      return tell_error(write_fields(*event.failure, Form::document),
-                        paint_for(typed_.output.color, STDERR_FILENO));
+      return tell_error(*event.failure, paint_for(typed_.output.color, STDERR_FILENO));
     if (!event.result) return;
     const char* const cure =
         typed_.bring_out.directory.empty() ? "--out DIR saves it in the notebook" : "";
     if (out_.failure()) return;  // that is said once
-    printed_ =
-        show_result(write_fields(*event.result, Form::document), typed_.output.quiet, cure) &&
-        printed_;
+    printed_ = show_result(*event.result, typed_.output.quiet, cure) && printed_;
   }
 
   void keep_captured(const Json& record) {
@@ -199,10 +197,10 @@ class NotebookCellRun {
   }
 
   void keep(const protocol::CellEvent& event) {
-    if (event.failure) return outputs_.add_error(write_fields(*event.failure, Form::document));
+    if (event.failure) return outputs_.add_error(*event.failure);
     if (event.clear) return outputs_.clear(event.clear->wait);
     if (event.place) return outputs_.add_place(event.place->display_id);
-    if (event.result) outputs_.add_result(write_fields(*event.result, Form::document));
+    if (event.result) outputs_.add_result(*event.result);
   }
 
   const Invocation& typed_;
@@ -217,7 +215,7 @@ class NotebookCellRun {
   bool printed_ = true;
   int cancelled_by_ = 0;
   std::optional<Error> failure_;
-  protocol::CellEnded last_{.cell = Json::object(), .status = exit_status::kCouldNot};
+  protocol::CellEnded last_{.status = exit_status::kCouldNot};
 };
 
 }  // namespace

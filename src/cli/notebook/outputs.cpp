@@ -38,8 +38,10 @@ NotebookJson error_output(const std::string& name, const std::string& value, Not
 
 /// A dict, a list or an object, which has its JSON beside its text. A notebook shows the text: its
 /// viewers would show a tree instead, which no other program's notebook has.
-bool is_container(const Json& data) {
-  const std::string text = member_or(data, "text/plain", "");
+bool is_container(const protocol::Forms& data) {
+  const Json* const plain = data.find("text/plain");
+  if (plain == nullptr || !plain->is_string()) return false;
+  const std::string& text = plain->get_ref<const std::string&>();
   return text.starts_with('{') || text.starts_with('[');
 }
 
@@ -78,17 +80,17 @@ void NotebookOutputs::add_place(const std::string& display) {
   add({.display = display});
 }
 
-void NotebookOutputs::add_result(const Json& result) {
+void NotebookOutputs::add_result(const protocol::CellResult& result) {
   NotebookJson data = NotebookJson::object();
-  for (const auto& [mime, value] : part(result, "data").items()) data[mime] = value_of(mime, value);
-  if (is_container(part(result, "data"))) data.erase("application/json");
+  for (const auto& [mime, value] : result.data) data[mime] = value_of(mime, value);
+  if (is_container(result.data)) data.erase("application/json");
   if (data.empty()) return;
-  const std::string display = member_or(result, "display_id", "");
-  if (member_or(result, "update", false)) return update(display, data);
+  const std::string display = result.display_id.value_or("");
+  if (result.update.value_or(false)) return update(display, data);
   NotebookJson output{{"output_type", "display_data"},
                       {"data", std::move(data)},
                       {"metadata", NotebookJson::object()}};
-  if (member_or(result, "main", false)) {
+  if (result.main) {
     output["output_type"] = "execute_result";
     output["execution_count"] = count_;
   }
@@ -107,15 +109,13 @@ void NotebookOutputs::update(const std::string& display, const NotebookJson& dat
   updates_.emplace_back(display, data);
 }
 
-void NotebookOutputs::add_error(const Json& error) {
-  const std::string traceback = member_or(error, "traceback", "");
+void NotebookOutputs::add_error(const protocol::CellError& error) {
   NotebookJson lines = NotebookJson::array();
-  for (std::string_view line : split_lines(traceback)) {
+  for (std::string_view line : split_lines(error.traceback)) {
     if (line.ends_with('\n')) line.remove_suffix(1);
     lines.push_back(line);
   }
-  add({.output = error_output(member_or(error, "name", ""), member_or(error, "value", ""),
-                              std::move(lines))});
+  add({.output = error_output(error.name, error.value, std::move(lines))});
 }
 
 void NotebookOutputs::add_captured(const Json& record) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/notebook/notebook.hpp"
+#include "protocol/cell_record.hpp"
 
 namespace sbx::cli {
 
@@ -19,13 +20,13 @@ class NotebookOutputs {
   /// `name`: "stdout" or "stderr".
   void write(const std::string& name, std::string_view bytes);
   /// A value of the answer of an "sbx.cell/1". One that updates a display takes its place.
-  void add_result(const Json& result);
+  void add_result(const protocol::CellResult& result);
   /// The value of this name comes later, and belongs here.
   void add_place(const std::string& display);
   /// What is there goes: at once, or when something comes after it.
   void clear(bool waits);
   /// An error of that answer.
-  void add_error(const Json& error);
+  void add_error(const protocol::CellError& error);
   /// Streams of a record, where they were captured.
   void add_captured(const Json& record);
   /// How the cell ended, where that isn't its own answer.
