@@ -14,7 +14,7 @@
 #include "mcp/tools.hpp"
 #include "record/words.hpp"
 #include "run/variables.hpp"
-#include "session/session_directory.hpp"
+#include "session/session_name.hpp"
 
 namespace sbx::cli {
 namespace {

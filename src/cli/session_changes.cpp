@@ -25,7 +25,7 @@
 #include "host/state.hpp"
 #include "run/launch.hpp"
 #include "session/json.hpp"
-#include "session/session_directory.hpp"
+#include "session/live_sessions.hpp"
 #include "session/snapshot.hpp"
 
 namespace sbx::cli {

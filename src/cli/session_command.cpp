@@ -25,7 +25,7 @@
 #include "cli/session_start.hpp"
 #include "cli/usage.hpp"
 #include "run/session_hints.hpp"
-#include "session/session_directory.hpp"
+#include "session/live_sessions.hpp"
 
 namespace sbx::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "run/launch.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
-#include "session/session_directory.hpp"
+#include "session/session_name.hpp"
 
 namespace sbx::cli {
 

@@ -39,7 +39,7 @@
 #include "session/client.hpp"
 #include "session/drivers.hpp"
 #include "session/json.hpp"
-#include "session/session_directory.hpp"
+#include "session/session_name.hpp"
 
 namespace sbx::cli {
 namespace {

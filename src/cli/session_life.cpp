@@ -19,7 +19,7 @@
 #include "policy/values.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
-#include "session/session_directory.hpp"
+#include "session/live_sessions.hpp"
 #include "session/snapshot_store.hpp"
 
 namespace sbx::cli {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "session/session_directory.hpp"
+#include "session/live_sessions.hpp"
 
 namespace sbx::cli {
 

@@ -32,8 +32,9 @@
 #include "run/user_settings.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
+#include "session/live_sessions.hpp"
 #include "session/remains.hpp"
-#include "session/session_directory.hpp"
+#include "session/session_name.hpp"
 
 namespace sbx::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "changes/kept.hpp"
 #include "host/state.hpp"
 #include "record/words.hpp"
-#include "session/session_directory.hpp"
+#include "session/live_sessions.hpp"
 
 namespace sbx::client {
 namespace {

@@ -20,10 +20,9 @@
 #include "changes/bring_out.hpp"
 #include "changes/facts.hpp"
 #include "changes/kept.hpp"
-#include "changes/patch.hpp"
 #include "changes/words.hpp"
-#include "plan/files/path_text.hpp"
 #include "protocol/packet.hpp"
+#include "session/changes_view.hpp"
 #include "session/reader_events.hpp"
 #include "session/snapshot_store.hpp"
 #include "workspace/changes.hpp"
@@ -92,11 +91,6 @@ Result<workspace::Copy> copy_of(const BringOutTask& state) {
   return copy;
 }
 
-void keep_below(const std::string& path, std::vector<Change>& changes) {
-  std::erase_if(changes,
-                [&](const Change& each) { return !plan::is_within("/" + each.path, "/" + path); });
-}
-
 /// For `changes` and `diff`: nothing is changed.
 Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::ChangesRequest& asked) {
   workspace::Copy copy;
@@ -108,23 +102,7 @@ Result<protocol::ChangesAnswer> answer(BringOutTask& state, const protocol::Chan
     if (!copy.is_overlay) return fail(not_layered());
     changes = SBX_TRY(workspace::read_changes(copy));
   }
-  if (asked.below) keep_below(*asked.below, changes.changes);
-  protocol::ChangesAnswer seen{.changes = changes.changes, .left_out = changes.left_out};
-  const auto texts =
-      asked.view == protocol::View::diff ? changes::Texts::shown : changes::Texts::left_out;
-  const std::string rest = "sbx session changes --json " + state.name;
-  if (asked.view == protocol::View::patch) {
-    // As `sbx changes diff --patch` makes it: git-apply(1) refuses .git, for one.
-    workspace::Selection selection = workspace::select(copy, changes, {}, {});
-    changes::Patch patch = changes::make_patch(copy, selection.changes);
-    patch.left.insert(patch.left.begin(), selection.left.begin(), selection.left.end());
-    seen.text.emplace(patch.text);
-    seen.left = changes::left_facts(patch.left);
-  } else if (asked.view != protocol::View::json) {
-    seen.text.emplace(changes::tally_words(changes.changes) + "\n" +
-                      changes::listing_words(copy, changes, texts, {.on = asked.colors}, rest));
-  }
-  return seen;
+  return seen_changes(copy, std::move(changes), asked, state.name);
 }
 
 /// What the client hears of the work, beside what makes it wait.

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <iterator>
 #include <optional>
@@ -19,24 +18,13 @@
 #include "record/record.hpp"
 #include "record/words.hpp"
 #include "run/call.hpp"
+#include "session/call_assignment.hpp"
+#include "session/end_words.hpp"
 #include "session/worker_process.hpp"
 #include "session/worker_protocol.hpp"
 
 namespace sbx::session {
 namespace {
-
-/// The calls' streams are copied over these; without a call they are the null device.
-constexpr int kStreams[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-
-bool take_streams(std::vector<UniqueFd>& fds) {
-  if (fds.size() < 3) return false;
-  for (const int fd : kStreams) {
-    UniqueFd& stream = fds[static_cast<std::size_t>(fd)];
-    if (::dup2(stream.get(), fd) < 0) return false;
-    stream.reset();
-  }
-  return true;
-}
 
 class CallWorker {
  public:
@@ -63,7 +51,7 @@ class CallWorker {
     if (!silent || !answer.errors.empty()) said += words_of(answer);
     const std::string record = needs_record() ? record::record_text(request_, answer) : "";
     // Who reads the call's output sees its end before the client does.
-    for (const int fd : kStreams) (void)::dup2(null, fd);
+    for (const int fd : kCallStreams) (void)::dup2(null, fd);
     report(status, record, said);
   }
 
@@ -141,21 +129,6 @@ class CallWorker {
     supervisor.cancel(SIGHUP);
   }
 
-  /// Null: whoever cancelled the call knows it.
-  static const char* words_for(EndCause cause) {
-    switch (cause) {
-      case EndCause::kill:
-        return "sbx session kill cancelled the call";
-      case EndCause::stop:
-        return "the session was stopped, and the call with it";
-      case EndCause::lifetime:
-        return "session.lifetime is over, and the session with its calls";
-      case EndCause::owner:
-        return nullptr;
-    }
-    return nullptr;
-  }
-
   void handle_order(EventLoop& loop, supervise::Supervisor& supervisor) {
     Note note{};
     const ssize_t got = ::recv(state_.link.get(), &note, sizeof note, MSG_DONTWAIT);
@@ -168,7 +141,7 @@ class CallWorker {
       case Note::What::signal:
         return supervisor.signal_main(note.value);
       case Note::What::cancel:
-        cancelled_ = words_for(static_cast<EndCause>(note.value));
+        cancelled_ = words_of_call_end(static_cast<EndCause>(note.value));
         return supervisor.cancel(SIGTERM);
       case Note::What::began:
       case Note::What::ended:
@@ -191,64 +164,6 @@ class CallWorker {
   std::optional<record::EventWriter> events_;
   bool is_told_ = false;
 };
-
-/// Waits until the session sends a call; what came late for the one before is left aside. False:
-/// the session is gone.
-bool await_call(int link, std::int32_t& descriptors) {
-  for (;;) {
-    Note note{};
-    const ssize_t got = ::recv(link, &note, sizeof note, 0);
-    if (got == 0 || (got < 0 && errno != EINTR)) return false;
-    if (got != sizeof note || note.what != Note::What::call) continue;
-    descriptors = note.value;
-    return true;
-  }
-}
-
-/// While nobody waits for it.
-void make_ahead(WorkerState& state) {
-  state.ahead = {};
-  state.group.reset();
-  state.group = state.held.make_call_group();
-  state.ahead = run::make_ahead(state.held, state.group.get());
-}
-
-/// The next call. False: there is none.
-bool take_call(WorkerState& state) {
-  make_ahead(state);
-  std::int32_t descriptors = 0;
-  if (!await_call(state.link.get(), descriptors)) return false;
-  auto packet = protocol::receive(state.link.get());
-  if (!packet) return false;
-  auto assignment = read_fields<Assignment>(std::move(packet->body));
-  state.fds = std::move(packet->fds);
-  for (auto [bit, place] : {std::pair(CallDescriptors::kImage, &state.image),
-                            std::pair(CallDescriptors::kClient, &state.client)}) {
-    if ((descriptors & bit) == 0 || state.fds.empty()) continue;
-    *place = std::move(state.fds.back());
-    state.fds.pop_back();
-  }
-  // Where memory ran out, the kernel may have killed the init that waits.
-  if (!state.ahead.init.lives()) make_ahead(state);
-  if (!assignment || !take_streams(state.fds)) return false;  // no sbx would say that
-  state.name.number = assignment->call;
-  state.asked = std::move(assignment->request);
-  state.request = {};
-  state.request.id = std::move(state.asked.id);
-  state.request.program = std::move(state.asked.program);
-  state.request.overrides = std::move(state.asked.overrides);
-  state.request.capture = state.asked.capture;
-  return true;
-}
-
-void forget_call(WorkerState& state) {
-  state.client.reset();
-  state.mounts.reset();
-  state.image.reset();
-  state.fds.clear();
-  state.ahead = {};
-  state.group.reset();
-}
 
 }  // namespace
 

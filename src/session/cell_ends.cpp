@@ -41,6 +41,15 @@ CellEnd end_without_reader() {
           .detail = "cancelled by SIGPIPE (the reader of its output has left)"};
 }
 
+CellEnd end_by_client(Json message) {
+  const auto asked = read_fields<protocol::CancelMessage>(std::move(message));
+  return {.how = CellEnd::How::cancelled, .signal = asked ? asked->cancel : SIGINT};
+}
+
+CellEnd end_without_client() {
+  return {.how = CellEnd::How::cancelled, .signal = SIGHUP, .detail = "its client has gone"};
+}
+
 std::string cause_of(const CellEnd& end) {
   switch (end.how) {
     case CellEnd::How::over_budget:

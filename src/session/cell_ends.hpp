@@ -19,6 +19,10 @@ namespace sbx::session {
 /// The reader of its output has left.
 [[nodiscard]] record::CellEnd end_without_reader();
 
+/// As its client asks by `message`, a CancelMessage.
+[[nodiscard]] record::CellEnd end_by_client(Json message);
+[[nodiscard]] record::CellEnd end_without_client();
+
 /// Why an interpreter had to stop that ran a cell with this end, for whoever finds its state lost.
 [[nodiscard]] std::string cause_of(const record::CellEnd& end);
 

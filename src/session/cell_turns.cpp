@@ -2,10 +2,7 @@
 
 #include <sys/epoll.h>
 
-#include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -17,7 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using record::CellEnd;
-using record::CellState;
 
 /// After the interpreter said that it ends.
 constexpr auto kEndsWithin = 2s;
@@ -40,7 +36,8 @@ void CellTurns::note_ready() {
 void CellTurns::accept(protocol::EvalRequest request, std::vector<UniqueFd> fds) {
   auto cell = OpenCell::receive(std::move(request), std::move(fds));
   if (!cell) return session_.note(Note::What::answered);
-  name(*cell);
+  cell->name(context_, call_, sandbox_.degraded());
+  cell->name_state(context_, count_);
   if (!living_) return (void)queue_.push_back(std::move(*cell));
   if (const Status right = cell->narrow(sandbox_.policy(), call_.session); !right) {
     cell->answer(right.error());
@@ -118,32 +115,10 @@ void CellTurns::end_all(const run::Answer& answer) {
     answer_at_end(cell, answer, ready_, context_.was_lost);
 }
 
-void CellTurns::name(OpenCell& cell) const {
-  cell.record.name = call_;
-  cell.record.context = context_.name;
-  cell.record.language = context_.language;
-  cell.record.degraded = sandbox_.degraded();
-  name_state(cell);
-}
-
-/// Of what the cell can find, if it runs now.
-void CellTurns::name_state(OpenCell& cell) const {
-  const bool finds_nothing = count_ == 0 && context_.was_lost;
-  cell.record.state = count_ > 0      ? CellState::kept
-                      : finds_nothing ? CellState::lost
-                                      : CellState::fresh;
-  cell.record.lost_because = finds_nothing ? context_.lost_because : "";
-}
-
 void CellTurns::client_said(int client) {
   auto packet = protocol::receive(client);
   if (!packet) living_->loop.forget(client);
-  const int signal = packet ? read_fields<protocol::CancelMessage>(std::move(packet->body))
-                                  .value_or(protocol::CancelMessage{.cancel = SIGINT})
-                                  .cancel
-                            : SIGHUP;
-  CellEnd end{.how = CellEnd::How::cancelled, .signal = signal};
-  if (!packet) end.detail = "its client has gone";
+  CellEnd end = packet ? end_by_client(std::move(packet->body)) : end_without_client();
   if (current_ && current_->client() == client) {
     if (phase_ == Phase::closing && !packet) return output_->abandon();
     // As of a run, a second cancellation does not wait.
@@ -200,7 +175,7 @@ void CellTurns::send() {
   if (current_->is_decided()) return close();
   if (!ready_) return;
   phase_ = Phase::running;
-  name_state(*current_);
+  current_->name_state(context_, count_);
   sandbox_.forget_memory_limit();
   current_->cpu_before = sandbox_.cpu_microseconds();
   living_->channel.send_text(current_->begin(++count_, living_->driver));
@@ -249,12 +224,7 @@ void CellTurns::finish() {
   current_->record.cpu_ms =
       current_->said ? (sandbox_.cpu_microseconds() - current_->cpu_before) / 1000 : 0;
   sandbox_.renew_cpu_time();  // from here on it counts to the next cell
-  current_->record.denials = sandbox_.take_denials();
-  current_->record.limits_met = sandbox_.take_limits_met(current_->status());
-  run::NetworkTrouble network = of_cell_.attempts();
-  std::ranges::move(network.refused, std::back_inserter(current_->record.denials));
-  current_->record.network_failures = std::move(network.failed);
-  current_->explain(of_cell_);
+  current_->keep_findings(sandbox_, of_cell_);
   (void)output_->begin({});
   answer(*current_);
   current_.reset();

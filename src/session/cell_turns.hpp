@@ -15,13 +15,13 @@
 #include "run/call.hpp"
 #include "run/cell_output.hpp"
 #include "run/launch.hpp"
-#include "session/call_worker.hpp"
 #include "session/cell_sandbox.hpp"
 #include "session/driver_channel.hpp"
 #include "session/drivers.hpp"
 #include "session/interrupts.hpp"
 #include "session/open_cell.hpp"
 #include "session/worker_process.hpp"
+#include "session/worker_state.hpp"
 
 namespace sbx::session {
 
@@ -99,8 +99,6 @@ class CellTurns {
     dead,     ///< the interpreter is
   };
 
-  void name(OpenCell& cell) const;
-  void name_state(OpenCell& cell) const;
   void client_said(int client);
   void next();
   void refuse(const Error& why);

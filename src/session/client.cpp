@@ -12,7 +12,7 @@
 
 #include "base/process.hpp"
 #include "protocol/packet.hpp"
-#include "session/session_directory.hpp"
+#include "session/live_sessions.hpp"
 
 namespace sbx::session {
 

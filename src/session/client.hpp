@@ -10,7 +10,7 @@
 #include "base/unique_fd.hpp"
 #include "host/host.hpp"
 #include "protocol/requests.hpp"
-#include "session/session_directory.hpp"
+#include "session/live_sessions.hpp"
 
 /// A client's side of one request to a session.
 namespace sbx::session {

@@ -9,7 +9,7 @@
 
 #include "base/sys.hpp"
 #include "protocol/packet.hpp"
-#include "session/session_directory.hpp"
+#include "session/peer.hpp"
 
 namespace sbx::session {
 namespace {

@@ -13,12 +13,14 @@
 #include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "plan/call.hpp"
-#include "protocol/packet.hpp"
 #include "record/words.hpp"
 #include "run/call.hpp"
 #include "session/cell_turns.hpp"
+#include "session/context_orders.hpp"
 #include "session/driver_channel.hpp"
 #include "session/drivers.hpp"
+#include "session/end_words.hpp"
+#include "session/interpreter_start.hpp"
 #include "session/interrupts.hpp"
 #include "session/questions.hpp"
 #include "session/spare_interpreter.hpp"
@@ -75,29 +77,18 @@ class ContextWorker {
       answer.errors = {std::move(error)};
       return answer;
     };
-    const auto driver = find_driver(state_.context.language);
-    if (!driver) return failed(driver.error());
-    driver_ = *driver;
-    auto channel = DriverChannel::make(state_.held.owner());
-    if (!channel) return failed(channel.error());
-    channel_.emplace(std::move(*channel));
-    const auto text = file_of(*driver_);
-    if (!text) return failed(text.error());
-    run::Interpreter interpreter{
-        .descriptors = channel_->driver_ends(),
+    auto start = prepare_interpreter(state_.context, state_.held.owner());
+    if (!start) return failed(start.error());
+    driver_ = &start->driver;
+    channel_.emplace(std::move(start->channel));
+    const run::Interpreter interpreter{
+        .descriptors = start->descriptors,
         .take_output = [this](UniqueFd out, UniqueFd err) { take_output(out, err); },
         .delivers = [this] { return delivers(); }};
-    if (text->valid()) interpreter.descriptors.push_back(text->get());
-    run::Request request;
-    request.program.language = state_.context.language;
-    request.program.operands = arguments_of(*driver_);
-    request.program.directory = state_.context.directory;
-    request.program.stdin_mode = plan::StdinMode::null;
-    request.capture = true;  // two pipes, whatever this process has as its own
-    program_ = request.program;
+    program_ = start->request.program;
     spare_.note_start();
-    request.started_microseconds = sys::now_microseconds();
-    return run::call(state_.held, request, ties(interpreter));
+    start->request.started_microseconds = sys::now_microseconds();
+    return run::call(state_.held, start->request, ties(interpreter));
   }
 
   run::CallTies ties(const run::Interpreter& interpreter) {
@@ -150,54 +141,7 @@ class ContextWorker {
     start_ = loop.after(kStartsWithin, [this] {
       cells_.give_up({.how = How::died, .detail = "the interpreter did not begin within a minute"});
     });
-    return loop.watch(state_.link.get(), EPOLLIN, [this](std::uint32_t) { handle_order(); });
-  }
-
-  /// Null: whoever cancelled it knows it.
-  static const char* words_for(EndCause cause) {
-    switch (cause) {
-      case EndCause::stop:
-        return "cancelled by SIGTERM: the session was stopped";
-      case EndCause::lifetime:
-        return "cancelled by SIGTERM: session.lifetime is over";
-      case EndCause::kill:
-      case EndCause::owner:
-        return nullptr;
-    }
-    return nullptr;
-  }
-
-  void handle_order() {
-    Note note{};
-    if (::recv(state_.link.get(), &note, sizeof note, 0) != sizeof note) {
-      loop_->forget(state_.link.get());
-      if (spare_.is_spare() && !spare_.is_claimed()) supervisor_->end(Cancelled{SIGTERM});
-      return;
-    }
-    switch (note.what) {
-      case Note::What::cell:
-        return accept();
-      case Note::What::interrupt:
-        return cells_.interrupt();
-      case Note::What::spend:
-        return supervisor_->spend(static_cast<Budget>(note.value));
-      case Note::What::signal:
-        return supervisor_->signal_main(note.value);
-      case Note::What::cancel:
-        cancelled_ = words_for(static_cast<EndCause>(note.value));
-        return supervisor_->cancel(SIGTERM);
-      case Note::What::end:
-        return supervisor_->end(Cancelled{SIGTERM});
-      case Note::What::claim:
-        return claim();
-      case Note::What::began:
-      case Note::What::ended:
-      case Note::What::ready:
-      case Note::What::answered:
-      case Note::What::gone:
-      case Note::What::call:
-        return;
-    }
+    return loop.watch(state_.link.get(), EPOLLIN, [this](std::uint32_t) { orders_.take(); });
   }
 
   /// Only the supervisor knows whether the interpreter is dead. One that merely closed the channel
@@ -240,19 +184,6 @@ class ContextWorker {
     questions_.ask_next();
   }
 
-  /// A cell or a question, which follows its note.
-  void accept() {
-    auto packet = protocol::receive(state_.link.get());
-    if (!packet) return;  // the session sees that it was too late
-    auto request = protocol::request_from(std::move(packet->body));
-    if (!request) return session_.note(Note::What::answered);
-    if (auto* const question = std::get_if<protocol::InspectRequest>(&*request))
-      return questions_.accept(std::move(*question), std::move(packet->fds));
-    auto* const asked = std::get_if<protocol::EvalRequest>(&*request);
-    if (asked == nullptr) return session_.note(Note::What::answered);
-    cells_.accept(std::move(*asked), std::move(packet->fds));
-  }
-
   // --- a spare
 
   /// What a start of the interpreter runs now: a program may have appeared on PATH.
@@ -270,8 +201,32 @@ class ContextWorker {
 
   void become_context() {
     session_.note(Note::What::ready);
-    if (!loop_->watch(state_.link.get(), EPOLLIN, [this](std::uint32_t) { handle_order(); }))
+    if (!loop_->watch(state_.link.get(), EPOLLIN, [this](std::uint32_t) { orders_.take(); }))
       supervisor_->end(Cancelled{SIGTERM});
+  }
+
+  void link_closed() {
+    loop_->forget(state_.link.get());
+    if (spare_.is_spare() && !spare_.is_claimed()) supervisor_->end(Cancelled{SIGTERM});
+  }
+
+  ContextOrders::Hooks hooks_of_orders() {
+    return {.cell = [this](auto request,
+                           auto fds) { cells_.accept(std::move(request), std::move(fds)); },
+            .question = [this](auto request,
+                               auto fds) { questions_.accept(std::move(request), std::move(fds)); },
+            .garbled = [this] { session_.note(Note::What::answered); },
+            .interrupt = [this] { cells_.interrupt(); },
+            .spend = [this](Budget budget) { supervisor_->spend(budget); },
+            .signal = [this](int signal) { supervisor_->signal_main(signal); },
+            .cancel =
+                [this](EndCause cause) {
+                  cancelled_ = words_of_context_end(cause);
+                  supervisor_->cancel(SIGTERM);
+                },
+            .end = [this] { supervisor_->end(Cancelled{SIGTERM}); },
+            .claim = [this] { claim(); },
+            .closed = [this] { link_closed(); }};
   }
 
   // --- the end
@@ -291,16 +246,13 @@ class ContextWorker {
     cells_.detach();
     questions_.detach();
     (void)::shutdown(state_.link.get(), SHUT_RD);
-    for (;;) {
-      Note note{};
-      if (::recv(state_.link.get(), &note, sizeof note, 0) != sizeof note) return;
-      if (note.what == Note::What::cell) accept();
-    }
+    orders_.take_cells();
   }
 
   const char* cancelled_ = nullptr;
   WorkerState& state_;
   const ToSession session_{state_.link, state_.ask};
+  ContextOrders orders_{state_.link.get(), hooks_of_orders()};
   SupervisedCells sandbox_{state_};
   CellTurns cells_{state_.context, state_.name, sandbox_, session_};
   Questions questions_{state_.context, session_, cells_};

@@ -1,6 +1,5 @@
+#include "session/worker_state.hpp"
 #pragma once
-
-#include "session/call_worker.hpp"
 
 namespace sbx::session {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "session/session_directory.hpp"
+#include "session/session_name.hpp"
 
 namespace sbx::session {
 namespace {

@@ -3,6 +3,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/random.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
@@ -38,6 +41,22 @@ Result<OpenCell> OpenCell::receive(protocol::EvalRequest request, std::vector<Un
   (void)::setsockopt(cell.client(), SOL_SOCKET, SO_SNDTIMEO, &kTakesWithin, sizeof kTakesWithin);
   cell.record.id = cell.request_.id;
   return cell;
+}
+
+void OpenCell::name(const ContextOfWorker& context, const run::CallName& call,
+                    const std::vector<Degraded>& degraded) {
+  record.name = call;
+  record.context = context.name;
+  record.language = context.language;
+  record.degraded = degraded;
+}
+
+void OpenCell::name_state(const ContextOfWorker& context, std::uint64_t count) {
+  const bool finds_nothing = count == 0 && context.was_lost;
+  record.state = count > 0       ? protocol::CellState::kept
+                 : finds_nothing ? protocol::CellState::lost
+                                 : protocol::CellState::fresh;
+  record.lost_because = finds_nothing ? context.lost_because : "";
 }
 
 Status OpenCell::narrow(const policy::Policy& policy, const std::string& session) {
@@ -113,6 +132,15 @@ void OpenCell::tell(const run::OutputPosition& after) {
   event.after_out = after.out;
   event.after_err = after.err;
   request_.follow = protocol::send(client(), event).has_value();
+}
+
+void OpenCell::keep_findings(CellSandbox& sandbox, const run::OfCell& of_cell) {
+  record.denials = sandbox.take_denials();
+  record.limits_met = sandbox.take_limits_met(status());
+  run::NetworkTrouble network = of_cell.attempts();
+  std::ranges::move(network.refused, std::back_inserter(record.denials));
+  record.network_failures = std::move(network.failed);
+  explain(of_cell);
 }
 
 void OpenCell::explain(const run::OfCell& of_cell) {

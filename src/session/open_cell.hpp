@@ -13,7 +13,9 @@
 #include "run/call.hpp"
 #include "run/cell_output.hpp"
 #include "session/cell_answer.hpp"
+#include "session/cell_sandbox.hpp"
 #include "session/drivers.hpp"
+#include "session/worker_state.hpp"
 
 namespace sbx::session {
 
@@ -27,6 +29,10 @@ class OpenCell {
 
   [[nodiscard]] int client() const { return client_.get(); }
   [[nodiscard]] const std::string& code() const { return request_.code; }
+  void name(const ContextOfWorker& context, const run::CallName& call,
+            const std::vector<Degraded>& degraded);
+  /// What it can find, if it runs now. `count`: cells that the interpreter has run.
+  void name_state(const ContextOfWorker& context, std::uint64_t count);
   /// What its options leave of the session's policy. Errors: policy (they widen it).
   Status narrow(const policy::Policy& policy, const std::string& session);
   [[nodiscard]] Milliseconds wall_time() const { return record.policy->limits.wall_time.value; }
@@ -43,8 +49,8 @@ class OpenCell {
   void tell(const run::OutputPosition& after);
   /// The exit status of its answer, as far as it is decided.
   [[nodiscard]] int status();
-  /// Looks for what the cell may have met, if its code failed.
-  void explain(const run::OfCell& of_cell);
+  /// Takes what it was refused and what it met, and looks for more where its code failed.
+  void keep_findings(CellSandbox& sandbox, const run::OfCell& of_cell);
   /// The last word to the client.
   void answer();
   void answer(const Error& error);
@@ -56,6 +62,7 @@ class OpenCell {
 
  private:
   OpenCell() = default;
+  void explain(const run::OfCell& of_cell);
   [[nodiscard]] Status check_own() const;
   [[nodiscard]] std::string plain_request(const std::string& nonce, std::uint64_t count) const;
   UniqueFd client_;

@@ -13,7 +13,7 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "run/session_directory.hpp"
-#include "session/session_directory.hpp"
+#include "session/session_name.hpp"
 #include "workspace/tree.hpp"
 
 namespace sbx::session {

@@ -15,6 +15,7 @@
 #include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "changes/kept.hpp"
+#include "session/call_worker.hpp"
 #include "session/context_worker.hpp"
 #include "session/remains.hpp"
 #include "session/snapshot_store.hpp"

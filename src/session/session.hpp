@@ -14,8 +14,8 @@
 #include "protocol/requests.hpp"
 #include "run/held_sandbox.hpp"
 #include "session/attribution.hpp"
+#include "session/background.hpp"
 #include "session/bring_out_worker.hpp"
-#include "session/call_worker.hpp"
 #include "session/calls.hpp"
 #include "session/clocks.hpp"
 #include "session/connections.hpp"
@@ -27,6 +27,7 @@
 #include "session/worker.hpp"
 #include "session/worker_pool.hpp"
 #include "session/worker_protocol.hpp"
+#include "session/worker_state.hpp"
 
 namespace sbx::session {
 
@@ -94,7 +95,7 @@ class Session : private Interpreters {
   void begin_call(protocol::CallRequest request, const std::string& own_title, Asker client);
   [[nodiscard]] Status check_cpu_is_left() const;
   [[nodiscard]] Result<int> image();
-  Status log_output(Call& call, std::vector<UniqueFd>& fds, const protocol::CallRequest& request);
+  [[nodiscard]] Background background_of(Call& call);
   Status watch(Call& call);
   /// A call that could not begin; its worker may be there.
   void forget_unbegun(Call& call);

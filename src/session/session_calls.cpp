@@ -12,10 +12,10 @@
 #include "base/message.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
-#include "session/call_worker.hpp"
 #include "session/self_image.hpp"
 #include "session/session.hpp"
 #include "session/worker_protocol.hpp"
+#include "session/worker_state.hpp"
 
 namespace sbx::session {
 namespace {
@@ -59,38 +59,15 @@ Result<int> Session::image() {
   return image_.get();
 }
 
-/// The session reads what a background call writes. Its client ends: of that only a standard input
-/// that was named stays.
-Status Session::log_output(Call& call, std::vector<UniqueFd>& fds,
-                           const protocol::CallRequest& request) {
-  sys::Pipe out = SBX_TRY(sys::make_pipe());
-  sys::Pipe err = SBX_TRY(sys::make_pipe());
-  UniqueFd in;
-  if (request.open_stdin) {
-    auto pair = SBX_TRY(sys::make_stream_pair());
-    in = std::move(pair.first);
-    call.input = std::make_unique<CallInput>(loop_, call.number, std::move(pair.second),
-                                             [this] { clocks_.note_use(); });
-  } else if (request.reads_stdin && !fds.empty()) {
-    in = std::move(fds.front());
-  } else {
-    in = SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_RDONLY));
-  }
-  call.output = std::make_unique<CallOutput>(
-      loop_, held_->policy().session.log.value.count,
-      CallOutput::Hooks{.drained = [this, &call] { settle(call); },
-                        .await =
-                            [this](UniqueFd connection) {
-                              return connections_.await_follower(std::move(connection));
-                            }});
-  SBX_TRY(call.output->begin(std::move(out.read), std::move(err.read)));
-  std::vector<UniqueFd> streams;
-  streams.push_back(std::move(in));
-  streams.push_back(std::move(out.write));
-  streams.push_back(std::move(err.write));
-  for (std::size_t i = 3; i < fds.size(); ++i) streams.push_back(std::move(fds[i]));
-  fds = std::move(streams);
-  return {};
+Background Session::background_of(Call& call) {
+  return {.loop = loop_,
+          .log_bytes = held_->policy().session.log.value.count,
+          .used = [this] { clocks_.note_use(); },
+          .output = {.drained = [this, &call] { settle(call); },
+                     .await =
+                         [this](UniqueFd connection) {
+                           return connections_.await_follower(std::move(connection));
+                         }}};
 }
 
 Status Session::start_call(protocol::CallRequest request, const std::string& own_title,
@@ -108,7 +85,8 @@ Status Session::start_call(protocol::CallRequest request, const std::string& own
   call.began_microseconds = sys::now_microseconds();
   const Assignment assignment{.call = call.number, .request = std::move(request)};
   const auto begin = [&]() -> Status {
-    if (call.is_background) SBX_TRY(log_output(call, client.fds, assignment.request));
+    if (call.is_background)
+      SBX_TRY(open_streams(call, client.fds, assignment.request, background_of(call)));
     call.worker = SBX_TRY(
         workers_.give(assignment, {.streams = client.fds,
                                    .client = call.is_background ? -1 : client.connection.get(),

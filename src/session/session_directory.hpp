@@ -1,9 +1,7 @@
 #pragma once
 
-#include <memory>
 #include <string>
-#include <string_view>
-#include <vector>
+#include <utility>
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
@@ -13,11 +11,6 @@
 /// The session's process holds the lock as long as it lives; the kernel releases it however that
 /// ends.
 namespace sbx::session {
-
-/// [a-z0-9][a-z0-9-]{0,62}. Errors: usage "bad-session-name".
-[[nodiscard]] Status check_name(std::string_view name);
-/// A name that no session has: "s-" and 8 hexadecimal digits of getrandom(2).
-[[nodiscard]] std::string make_name();
 
 /// A session's directory, made and locked by its process. Its destructor removes it.
 class SessionDirectory {
@@ -60,24 +53,5 @@ class SessionDirectory {
   UniqueFd directory_;
   UniqueFd lock_;
 };
-
-/// A connection to a live session. Errors: usage "no-such-session" (with the most similar name),
-/// "session-twice", host.
-[[nodiscard]] Result<UniqueFd> connect_to(const host::Host& host, const std::string& name);
-
-struct LiveSession {
-  std::string name;
-  std::shared_ptr<const UniqueFd> directory;  ///< in which its directory is
-};
-/// Those that live, by name, wherever they are; what dead ones left is removed.
-[[nodiscard]] std::vector<LiveSession> live_sessions(const host::Host& host);
-/// Errors: host "session-gone" where it has just ended.
-[[nodiscard]] Result<UniqueFd> connect_to(const LiveSession& session);
-/// The line for a person who sees none.
-[[nodiscard]] std::string no_sessions(const host::Host& host);
-
-/// Whether the other end of a connection may use the session, or be one: the same user or root, and
-/// no process of a sandbox, which has the same uid on the host but lives in a PID namespace below.
-[[nodiscard]] bool may_use(int connection);
 
 }  // namespace sbx::session

@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "protocol/packet.hpp"
-#include "session/call_worker.hpp"
 #include "session/worker_protocol.hpp"
+#include "session/worker_state.hpp"
 
 namespace sbx::session {
 namespace {

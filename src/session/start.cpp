@@ -21,6 +21,7 @@
 #include "run/session_directory.hpp"
 #include "session/session.hpp"
 #include "session/session_directory.hpp"
+#include "session/session_name.hpp"
 #include "session/snapshot_store.hpp"
 #include "session/worker_process.hpp"
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "run/call.hpp"
-#include "session/call_worker.hpp"
 #include "session/cell_sandbox.hpp"
+#include "session/worker_state.hpp"
 
 namespace sbx::session {
 

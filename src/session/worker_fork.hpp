@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "session/call_worker.hpp"
 #include "session/worker.hpp"
+#include "session/worker_state.hpp"
 
 namespace sbx::session {
 

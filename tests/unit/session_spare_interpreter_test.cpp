@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "session/call_worker.hpp"
 #include "session/spare_interpreter.hpp"
+#include "session/worker_state.hpp"
 
 namespace sbx::session {
 namespace {

@@ -18,7 +18,7 @@
 #include "run/under_way.hpp"
 #include "session/client.hpp"
 #include "session/drivers.hpp"
-#include "session/session_directory.hpp"
+#include "session/live_sessions.hpp"
 
 namespace sbx::cli::completion {
 namespace {
