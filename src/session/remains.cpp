@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kLargest = std::size_t{64} << 10;
 
 /// No session has a name that begins with a dot.
-std::string file_of(const std::string& name) {
+std::string hidden_file(const std::string& name) {
   return "." + name;
 }
 
@@ -35,7 +35,7 @@ std::string moment(std::int64_t seconds) {
 }
 
 std::optional<Remains> read_remains(int directory, const std::string& name) {
-  const auto file = sys::open_at(directory, file_of(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const auto file = sys::open_at(directory, hidden_file(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   const auto text = file ? sys::read_all(file->get(), kLargest) : std::unexpected(file.error());
   if (!text) return std::nullopt;
   auto remains = read_fields<Remains>(Json::parse(*text, nullptr, false));
@@ -46,14 +46,14 @@ std::optional<Remains> read_remains(int directory, const std::string& name) {
 
 void leave_remains(int directory, const std::string& name, const Remains& remains) {
   drop_remains(directory, name);
-  const UniqueFd file(::openat(directory, file_of(name).c_str(),
+  const UniqueFd file(::openat(directory, hidden_file(name).c_str(),
                                O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.valid() && !sys::write_all(file.get(), dump(write_fields(remains))))
     drop_remains(directory, name);
 }
 
 void drop_remains(int directory, const std::string& name) {
-  (void)held::remove_file(directory, file_of(name));
+  (void)held::remove_file(directory, hidden_file(name));
 }
 
 void sweep_remains(int directory) {
