@@ -95,6 +95,8 @@ void Tree::wake() {
 
 namespace {
 
+constexpr std::size_t kRoomForName = 64;
+
 /// True if a process has this real uid. The kernel looks it up, without a walk over /proc.
 bool is_running(uid_t uid) {
   errno = 0;
@@ -137,8 +139,11 @@ std::vector<pid_t> KeptTree::own_children() {
 }
 
 void KeptTree::wait_for_rest(const std::vector<pid_t>& others) {
-  for (const pid_t child : own_children())
-    if (std::ranges::find(others, child) == others.end()) process::wait_for(child);
+  for (const pid_t child : own_children()) {
+    const auto name = sys::read_file("/proc/" + std::to_string(child) + "/comm", kRoomForName);
+    if (std::ranges::find(others, child) == others.end() && name && *name == "sbx-init\n")
+      process::wait_for(child);
+  }
 }
 
 Status KeptTree::watch(EventLoop& loop, std::function<void()> ended) {

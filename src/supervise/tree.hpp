@@ -102,8 +102,9 @@ class KeptTree : public Tree {
   [[nodiscard]] static Status make_reaper();
   /// This process's children, by number.
   [[nodiscard]] static std::vector<pid_t> own_children();
-  /// Where no sandbox came of a clone: waits for the children that are none of the `others`. The
-  /// keeper's second ends when it sees that the keeper has ended.
+  /// Where no sandbox came of a clone: waits for what the clone has left. The keeper's second ends
+  /// when it sees that the keeper has ended. Its name tells it from an orphan of the caller, which
+  /// can become a child of this process meanwhile and live as long as it likes.
   static void wait_for_rest(const std::vector<pid_t>& others);
 
   [[nodiscard]] Status watch(EventLoop& loop, std::function<void()> ended) override;
