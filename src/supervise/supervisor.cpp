@@ -48,6 +48,13 @@ UniqueFd duplicate(int fd) {
   return UniqueFd(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 3));
 }
 
+/// Errors: internal "epoll", with EMFILE where the caller's limit of open files is low.
+Result<UniqueFd> duplicate_to_watch(int fd) {
+  UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  if (!copy.valid()) return fail_errno(ErrorKind::internal, "epoll", "cannot copy a descriptor");
+  return copy;
+}
+
 }  // namespace
 
 class Supervisor::Impl {
@@ -204,7 +211,7 @@ Status Supervisor::Impl::watch_callers() {
   // us.
   constexpr std::uint32_t kHangUp = EPOLLERR | EPOLLHUP;
   for (const int reader : cancellation_.readers) {
-    const int own = readers_.emplace_back(duplicate(reader)).get();
+    const int own = readers_.emplace_back(SBX_TRY(duplicate_to_watch(reader))).get();
     SBX_TRY(loop_.watch(own, EPOLLPRI | EPOLLET, [this, own](std::uint32_t events) {
       if ((events & kHangUp) == 0) return;
       loop_.forget(own);
@@ -236,11 +243,12 @@ Status Supervisor::Impl::start_streams() {
 }
 
 Status Supervisor::Impl::start_input() {
-  UniqueFd to = settings_.interactive ? duplicate(sandbox_.terminal) : std::move(sinks_.streams.in);
+  UniqueFd to = settings_.interactive ? SBX_TRY(duplicate_to_watch(sandbox_.terminal))
+                                      : std::move(sinks_.streams.in);
   if (!to.valid()) return {};
   // A descriptor of its own: others in the loop may read the caller's as well.
   UniqueFd& from = sinks_.streams.in_source;
-  if (!from.valid()) from = duplicate(sinks_.in);
+  if (!from.valid() && sinks_.in >= 0) from = SBX_TRY(duplicate_to_watch(sinks_.in));
   in_.emplace(loop_, std::move(to),
               InputRelay::Options{.source = from.get(),
                                   .to_terminal = settings_.interactive,
