@@ -61,8 +61,12 @@ std::string why_unused(const host::Host& host, const char* variable, const std::
   return is_used ? std::string() : rule;
 }
 
-Finding finding_of(std::string name, const std::string& path, const std::string& ignored,
-                   std::string consequence) {
+std::string shown(const host::Host& host, const std::string& path) {
+  return host::lies_below(path, host.home) ? "~" + path.substr(host.home.size()) : path;
+}
+
+Finding finding_of(const host::Host& host, std::string name, const std::string& path,
+                   const std::string& ignored, std::string consequence) {
   if (path.empty())
     return {.name = std::move(name),
             .state = State::missing,
@@ -70,10 +74,10 @@ Finding finding_of(std::string name, const std::string& path, const std::string&
             .consequence = std::move(consequence),
             .cure = "set HOME to a directory of yours"};
   Trouble trouble = trouble_with(path);
-  if (trouble.why.empty()) return {.name = std::move(name), .fact = path + ignored};
+  if (trouble.why.empty()) return {.name = std::move(name), .fact = shown(host, path) + ignored};
   return {.name = std::move(name),
           .state = State::missing,
-          .fact = fmt::format("{} can't be used: {}{}", path, trouble.why, ignored),
+          .fact = fmt::format("{} can't be used: {}{}", shown(host, path), trouble.why, ignored),
           .consequence = std::move(consequence),
           .cure = std::move(trouble.cure)};
 }
@@ -83,13 +87,13 @@ Finding finding_of(std::string name, const std::string& path, const std::string&
 std::vector<Finding> examine_directories(const host::Host& host) {
   const std::string state = host::state_directory(host);
   const std::string runtime = host::runtime_directory(host);
-  return {finding_of("state directory", state,
+  return {finding_of(host, "state directory", state,
                      not_used(host, "HOME", host::why_home_is_ignored(host)) +
                          not_used(host, "XDG_STATE_HOME",
                                   why_unused(host, "XDG_STATE_HOME", state,
                                              "it is not a directory below the home")),
                      "no changes, records and private disks are kept there"),
-          finding_of("session directory", runtime.empty() ? "" : runtime + "/sessions",
+          finding_of(host, "session directory", runtime.empty() ? "" : runtime + "/sessions",
                      not_used(host, "XDG_RUNTIME_DIR",
                               why_unused(host, "XDG_RUNTIME_DIR", runtime,
                                          "it is not a directory of yours of mode 0700")),

@@ -167,7 +167,7 @@ class Doctor(SbxTest):
     def test_the_directories_of_sessions_and_state_are_tried(self):
         """Nothing is made there. Twin: they can't be used, or a variable that names them is not."""
         state, session = (self.doctor("-p", "strict")["machine"][name] for name in ("state directory", "session directory"))
-        self.assertEqual((state["state"], state["fact"]), ("ok", str(self.home / ".local/state/sbx")))
+        self.assertEqual((state["state"], state["fact"]), ("ok", "~/.local/state/sbx"))
         self.assertEqual(session["state"], "ok", session)
         self.assertFalse((self.home / ".local").exists())
         self.write(".local/state/sbx", "a file", directory=self.home)
