@@ -174,10 +174,14 @@ session::StartAnswer start_session(const Invocation& typed, const OwnProcess& pr
   const Paint paint = paint_for(typed.output.color, STDERR_FILENO);
   Progress progress(STDERR_FILENO, typed.output.quiet || typed.output.json);
   const run::Sinks sinks = sinks_of(progress);
-  return session::start(name, std::move(request), sinks, [&](const policy::Findings& findings) {
-    if (exists == IfExists::is_told || findings.front().code != kExists)
-      console().tell(record::findings_text(findings, paint));
-  });
+  session::StartAnswer started =
+      session::start(name, std::move(request), sinks, [&](const policy::Findings& findings) {
+        if (exists == IfExists::is_told || findings.front().code != kExists)
+          console().tell(record::findings_text(findings, paint));
+      });
+  if (started.status == 0)
+    if (const auto host = host::probe_caller()) session::forget_remains(*host, started.facts.name);
+  return started;
 }
 
 namespace {
@@ -191,9 +195,11 @@ void tell_notes(const protocol::SessionFacts& facts) {
 /// then.
 void tell_of_ends(const host::Host& host, const protocol::SessionFacts& facts,
                   const std::optional<session::Remains>& before) {
-  if (before)
+  if (before) {
+    const std::string words = session::remains_words(*before);
     console().tell(note_lines(
-        {session::ended_words(facts.name, *before) + ": " + session::remains_words(*before)}));
+        {session::ended_words(facts.name, *before) + (words.empty() ? "" : ": ") + words}));
+  }
   const auto store = changes::Store::open(host::state_directory(host));
   if (!store && facts.workspace == "overlay")
     console().tell(note_lines(

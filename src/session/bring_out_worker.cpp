@@ -170,7 +170,11 @@ Result<protocol::BroughtOutAnswer> answer(BringOutTask& state, const protocol::K
   ReaderEvents events(state.client.get());
   const auto kept = keep_in(state, options, state.held.state_directory(), events,
                             {.words = !asked.silent, .progress = !asked.silent});
-  if (!kept) return state.is_at_end ? list_lost(state) : fail(kept.error());
+  if (!kept && state.is_at_end) {
+    (void)protocol::send(state.client.get(), kept.error());
+    return list_lost(state);
+  }
+  if (!kept) return fail(kept.error());
   return answer_of(kept->first, kept->second);
 }
 

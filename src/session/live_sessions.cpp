@@ -69,13 +69,15 @@ std::unexpected<Error> no_such(const host::Host& host,
   for (const run::SessionDirectory& each : directories)
     for (std::string& found : names_in(each.open.get()))
       if (!is_swept(each.open.get(), found)) names.push_back(std::move(found));
-  if (const auto remains = remains_of(host, name))
-    return fail(
-        Error{.kind = ErrorKind::usage,
-              .code = "no-such-session",
-              .message = ended_words(name, *remains),
-              .hint = remains_words(*remains) + "\nsbx session start " + name + " starts a new one",
-              .obstacle = Obstacle::no_session});
+  if (const auto remains = remains_of(host, name)) {
+    const std::string words = remains_words(*remains);
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "no-such-session",
+                      .message = ended_words(name, *remains),
+                      .hint = words + (words.empty() ? "" : "\n") + "sbx session start " + name +
+                              ", with the options that it had, starts a new one",
+                      .obstacle = Obstacle::no_session});
+  }
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string_view meant = policy::nearest(name, views);
   return fail(Error{.kind = ErrorKind::usage,

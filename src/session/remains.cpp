@@ -12,6 +12,8 @@
 #include "base/json.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "changes/kept.hpp"
+#include "host/state.hpp"
 #include "run/session_directory.hpp"
 #include "session/session_name.hpp"
 #include "workspace/tree.hpp"
@@ -77,7 +79,15 @@ std::optional<Remains> remains_of(const host::Host& host, const std::string& nam
     if (auto found = read_remains(each.open.get(), name);
         found && (!last || found->ended > last->ended))
       last = std::move(found);
+  if (!last || last->set.empty()) return last;
+  const auto store = changes::Store::open(host::state_directory(host));
+  if (store && !store->has(last->set)) last->kept = 0;  // somebody has dropped it
   return last;
+}
+
+void forget_remains(const host::Host& host, const std::string& name) {
+  for (const run::SessionDirectory& each : run::session_directories(host))
+    drop_remains(each.open.get(), name);
 }
 
 std::string ended_words(const std::string& name, const Remains& remains) {
@@ -92,7 +102,7 @@ std::string remains_words(const Remains& remains) {
                        remains.kept == 1 ? "change" : fmt::format("{} changes", remains.kept),
                        remains.kept == 1 ? "is" : "are", printable(remains.set),
                        printable(remains.set));
-  if (remains.lost == 0) return text;
+  if (remains.lost == 0) return text.empty() ? printable(remains.cure) : text;
   std::string names;
   for (const std::string& each : remains.paths)
     names += (names.empty() ? "" : ", ") + printable(each);

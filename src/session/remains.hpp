@@ -33,7 +33,10 @@ void drop_remains(int directory, const std::string& name);
 /// Also those of others that nobody has asked for in a week.
 void sweep_remains(int directory);
 /// Reads what the session left that ended last under that name.
+/// `kept` is 0 where somebody has dropped the set.
 [[nodiscard]] std::optional<Remains> remains_of(const host::Host& host, const std::string& name);
+/// In each directory of sessions: one of that name has begun in one of them.
+void forget_remains(const host::Host& host, const std::string& name);
 
 /// "the session "work" ended at 2026-01-31 12:00, after 30m without use".
 [[nodiscard]] std::string ended_words(const std::string& name, const Remains& remains);

@@ -52,10 +52,15 @@ Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held,
               {.is_used = [this] { return is_used(); },
                .idle =
                    [this] {
+                     has_expired_ = true;
                      end(EndCause::stop, "after " + to_text(held_->policy().session.idle.value) +
                                              " without use (session.idle)");
                    },
-               .over = [this] { end(EndCause::lifetime, "at the end of its session.lifetime"); }}),
+               .over =
+                   [this] {
+                     has_expired_ = true;
+                     end(EndCause::lifetime, "at the end of its session.lifetime");
+                   }}),
       connections_(loop_, {.used = [this] { clocks_.note_use(); },
                            .request =
                                [this](protocol::Request request, Asker client) {
@@ -246,31 +251,39 @@ bool Session::keep(const std::string& set) {
 }
 
 void Session::note_remains() const {
-  if (!kept_.valid()) return;
-  (void)::fcntl(kept_.get(), F_SETFL, O_NONBLOCK);  // the reader may not be done in time
-  protocol::BroughtOutAnswer done;
-  while (auto packet = protocol::receive(kept_.get()))
-    if (auto answer = protocol::answer_from<protocol::BroughtOutAnswer>(std::move(packet->body)))
+  if (ended_because_.empty() || !kept_.valid()) return;  // a command has stopped it
+  (void)::fcntl(kept_.get(), F_SETFL, O_NONBLOCK);       // the reader may not be done in time
+  std::optional<protocol::BroughtOutAnswer> done;
+  std::string failure = "that took longer than a minute";
+  while (auto packet = protocol::receive(kept_.get())) {
+    auto answer = protocol::answer_from<protocol::BroughtOutAnswer>(std::move(packet->body));
+    if (answer)
       done = std::move(*answer);
+    else if (answer.error().code != "bad-message")  // an event comes too
+      failure = answer.error().text();
+  }
   Remains remains{.ended = ::time(nullptr), .cause = ended_because_};
   const auto lose = [&remains](std::string path) {
     if (!workspace::may_be_missed(path)) return;
     if (++remains.lost <= kLostNamed) remains.paths.push_back(std::move(path));
   };
-  if (done.kept) {
-    remains.set = done.kept->name;
-    remains.kept = done.kept->changes;
+  const bool has_overlay = workspace::has_overlay(held_->plan());
+  if (done && done->kept) {
+    remains.set = done->kept->name;
+    remains.kept = done->kept->changes;
     for (const protocol::LeftFacts& each :
-         done.kept->lost.value_or(std::vector<protocol::LeftFacts>()))
+         done->kept->lost.value_or(std::vector<protocol::LeftFacts>()))
       lose(each.path);
-  } else if (done.failures) {
-    for (const Change& each : done.changes)
-      if (each.type == FileType::file) lose(each.path);
-    remains.cure = workspace::has_overlay(held_->plan())
-                       ? "nothing could be kept in '" + held_->state_directory() + "'"
-                       : "a session with --workspace .:overlay keeps changes";
+  } else if (!done || done->failures) {
+    if (done)
+      for (const Change& each : done->changes)
+        if (each.type == FileType::file) lose(each.path);
+    remains.cure = has_overlay ? "its changes could not be kept: " + failure
+                               : "a session with --workspace .:overlay keeps changes";
   }
-  if (remains.kept > 0 || remains.lost > 0)
+  if (remains.lost == 0 && !has_overlay) remains.cure.clear();
+  // What cells had in their variables has no name.
+  if (has_expired_ || remains.kept > 0 || remains.lost > 0 || !remains.cure.empty())
     leave_remains(directory_.parent(), directory_.name(), remains);
 }
 

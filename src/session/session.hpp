@@ -159,7 +159,8 @@ class Session : private Interpreters {
   EventLoop::TimerId new_names_ = EventLoop::kNoTimer;
   bool cpu_is_spent_ = false;
   std::string ended_because_;
-  UniqueFd kept_;  ///< has the answer of the reader that keeps the changes at the end
+  bool has_expired_ = false;  ///< at its idle time or lifetime
+  UniqueFd kept_;             ///< has the answer of the reader that keeps the changes at the end
 };
 
 }  // namespace sbx::session

@@ -165,7 +165,7 @@ class Calls(RefusalTest):
         self.assertIn("--env NAME=VALUE", self.sbx_session("exec", "work", "--env", "HOME", "--", "true").err)
 
     def test_a_call_hears_who_ended_it(self):
-        facts = self.start_session("--set", 'session.lifetime="1s"')
+        facts = self.start_session("--set", 'session.lifetime="5s"')
         ended = self.sbx_session("exec", "work", "--", "sleep", "60")
         self.assertEqual(ended.status, 128 + signal.SIGTERM, ended)
         self.assertIn("session.lifetime is over", ended.err)

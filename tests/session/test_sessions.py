@@ -857,7 +857,7 @@ class Ends(SessionTest):
 
     def test_idle_and_lifetime_end_it(self):
         idle = self.start_session("--set", "session.idle=\"300ms\"", name="idle")
-        life = self.start_session("--set", "session.lifetime=\"2s\"", name="life")
+        life = self.start_session("--set", "session.lifetime=\"5s\"", name="life")
         self.detach("--", "sleep", "60", name="life")
         for facts in (idle, life):
             sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), facts["name"])
@@ -874,15 +874,15 @@ class Ends(SessionTest):
         """Twin: one that a command stops says there what it loses."""
         self.write("notes", "old\n")
         overlay = ("--workspace", ".:overlay")
-        self.ended(*overlay, "--set", 'session.lifetime="2s"', end=lambda facts: None)
+        self.ended(*overlay, end=lambda facts: self.sbx_session("extend", "work", "1s"))
         asked = self.sbx_session("exec", "work", "true")
         self.assertRegex(asked.err, r'error\[no-such-session\]: the session "work" ended at [-0-9]+ [0-9:]+, at the end of its session.lifetime\n'
-                                    r"  help: its 2 changes are kept: sbx changes diff work, sbx changes apply work\n  help: sbx session start work starts a new one\n")
+                                    r"  help: its 2 changes are kept: sbx changes diff work, sbx changes apply work\n  help: sbx session start work, with the options that it had, starts a new one\n")
         self.assertEqual(self.run_sbx("changes", "apply", "--yes", "work").status, 0)
         self.assertEqual(((self.work / "notes").read_text(), (self.work / "new").exists()), ("old\nmore\n", True))
-        self.ended(*overlay, "--set", 'session.idle="1s"', script="touch other", end=lambda facts: None)
+        self.ended(*overlay, "--set", 'session.idle="5s"', script="touch other", end=lambda facts: None)
         joined = self.run_sbx("run", "--session", "work", "-p", "python", "--", "true")
-        self.assertRegex(joined.err, r'^sbx: the session "work" ended at .*, after 1s without use \(session.idle\): its change is kept: sbx changes diff work-2, sbx changes apply work-2\n')
+        self.assertRegex(joined.err, r'^sbx: the session "work" ended at .*, after 5s without use \(session.idle\): its change is kept: sbx changes diff work-2, sbx changes apply work-2\n')
         self.assertEqual(self.run_sbx("run", "--session", "work", "-p", "python", "--", "true").err, "")
         self.exec_ok("--", "touch", "again")
         self.assertIn("changes that were not applied ended with work: again", self.sbx_session("stop", "work").err)
@@ -903,7 +903,39 @@ class Ends(SessionTest):
         pid = self.sbx_session("show", "--json", "lost", env=runtime).json["pid"]
         os.kill(pid, signal.SIGTERM)
         sessiontest.wait_until(lambda: not sessiontest.process_lives(pid), "it ends")
-        self.assertIn("a file is gone with it: a; nothing could be kept in", self.sbx_session("show", "lost", env=runtime).err)
+        self.assertIn("a file is gone with it: a; its changes could not be kept: cannot use", self.sbx_session("show", "lost", env=runtime).err)
+
+    def test_what_a_session_left_is_not_told_when_it_is_no_longer_true(self):
+        """Its set was dropped; or one of its name has begun elsewhere. Twin: it is told before."""
+        self.ended("--workspace", ".:overlay")
+        self.assertIn("its 2 changes are kept", self.sbx_session("show", "work").err)
+        self.assertEqual(self.run_sbx("changes", "drop", "work").status, 0)
+        self.assertRegex(self.sbx_session("show", "work").err, r'the session "work" ended at .*, by a signal\n  help: sbx session start work, with')
+        (self.tmp / "run").mkdir(0o700)
+        runtime = {"XDG_RUNTIME_DIR": str(self.tmp / "run")}
+        self.assertEqual(self.sbx_session("start", "elsewhere", env=runtime).status, 0)
+        self.assertEqual(self.sbx_session("exec", "elsewhere", "touch", "a", env=runtime).status, 0)
+        pid = self.sbx_session("show", "--json", "elsewhere", env=runtime).json["pid"]
+        os.kill(pid, signal.SIGTERM)
+        sessiontest.wait_until(lambda: not sessiontest.process_lives(pid), "it ends")
+        self.assertIn("a file is gone with it: a", self.sbx_session("show", "elsewhere").err)
+        self.start_session(name="elsewhere")
+        self.sbx_session("stop", "elsewhere")
+        self.assertIn('there is no session "elsewhere"', self.sbx_session("show", "elsewhere").err)
+
+    def test_the_end_of_a_session_without_files_is_told(self):
+        """Its variables are gone. Twin: of one that a command stops it is not."""
+        self.ended(script="true", end=lambda facts: self.sbx_session("extend", "work", "1s"))
+        self.assertRegex(self.sbx_session("exec", "work", "true").err, r'the session "work" ended at .*, at the end of its session.lifetime\n  help: sbx session start work, with')
+        started = self.run_sbx("run", "--session", "work", "--", "true")
+        self.assertRegex(started.err, r'^sbx: the session "work" ended at .*, at the end of its session.lifetime\n$')
+        self.sbx_session("stop", "work")
+        self.assertIn('there is no session "work"', self.sbx_session("exec", "work", "true").err)
+
+    def test_changes_that_no_set_can_hold_are_told(self):
+        """Their list is not complete: a directory is too deep."""
+        self.ended("--workspace", ".:overlay", script="python3 -c '\nimport os\nfor i in range(20): os.mkdir(\"d\" * 250); os.chdir(\"d\" * 250)\n'")
+        self.assertRegex(self.sbx_session("show", "work").err, r'the session "work" ended at .*, by a signal\n  help: .*its changes could not be kept: ')
 
     def test_an_idle_session_hardly_wakes(self):
         """Without a call nothing is looked at. Looks would come 20 times a second."""
