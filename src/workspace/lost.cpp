@@ -91,7 +91,7 @@ void add_of_home(const plan::Plan& plan, int scratch, std::size_t most, Lost& lo
   if (!opened) return;
   const UniqueFd directory = std::move(*opened).release();
   const auto names = read_names(directory.get());
-  if (!names) return;
+  if (!names || std::ranges::none_of(*names, may_be_missed)) return;
   const std::vector<std::string> made = made_names(plan, home->target, directory.get());
   for (const std::string& name : *names)
     if (may_be_missed(name) && !std::ranges::binary_search(made, name) &&
