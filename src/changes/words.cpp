@@ -422,6 +422,31 @@ std::string changed_and_lost_words(const workspace::Collected& collected) {
       count > kShown ? ", ..." : "", count == 1 ? "it" : "them");
 }
 
+std::string lost_by_cells_words(const std::vector<Change>& changes, bool are_copied,
+                                const std::string& notebook) {
+  constexpr std::size_t kShown = 3;
+  std::string names;
+  std::size_t count = 0;
+  bool is_new = false;
+  for (const Change& each : changes) {
+    const bool is_created = each.change == ChangeKind::created;
+    if (each.type != FileType::file || each.change == ChangeKind::deleted ||
+        (is_created && are_copied) || !workspace::may_be_missed(each.path))
+      continue;
+    is_new |= is_created;
+    if (++count <= kShown) names += (names.empty() ? "" : ", ") + printable(each.path);
+  }
+  if (count == 0) return {};
+  const char* const what = is_new       ? "files were created or changed, and that is"
+                           : count == 1 ? "a file was changed and the change is"
+                                        : "files were changed and the changes are";
+  const std::string cure = is_new ? "--out DIR copies new files"
+                                  : "to keep changes: sbx session eval NAME " +
+                                        shell_word(notebook) + ", then sbx session apply NAME";
+  return fmt::format("sbx: {} gone with the sandbox: {}{}; {}\n", what, names,
+                     count > kShown ? ", ..." : "", cure);
+}
+
 std::string lost_words(const std::vector<LostChange>& lost, const std::string& state_directory) {
   std::vector<workspace::Left> left;
   for (const LostChange& each : lost) left.push_back({.path = each.path, .why = each.why});

@@ -44,6 +44,10 @@ enum class Texts : bool { left_out, shown };
 /// Beside collected_words() of a run that is over: what it changed goes with it. Files that were
 /// copied make that easy to miss. Empty where collected_words() has it, or nobody may miss it.
 [[nodiscard]] std::string changed_and_lost_words(const workspace::Collected& collected);
+/// What the cells of a notebook wrote in a copy, which ends with their session. `are_copied`: --out
+/// has copied the files that are new. Empty where nobody may miss it.
+[[nodiscard]] std::string lost_by_cells_words(const std::vector<Change>& changes, bool are_copied,
+                                              const std::string& notebook);
 /// What a set that was kept in `state_directory` has not.
 [[nodiscard]] std::string lost_words(const std::vector<LostChange>& lost,
                                      const std::string& state_directory);

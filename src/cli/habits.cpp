@@ -118,6 +118,8 @@ struct SessionHabit {
 constexpr SessionHabit kSessionHabits[] = {
     {"-k --kernel --kernel-name --kernel_name --language -l --lang", "session start",
      "a session speaks every language: sbx session eval NAME --lang LANGUAGE -c CODE"},
+    {"--idle --timeout --idle-timeout", "session start", "--set 'session.idle=\"5m\"'"},
+    {"--lifetime --ttl", "session start", "--set 'session.lifetime=\"1h\"'"},
     {"--image --template --entrypoint", "session start",
      "leave it out: there are no images; -p POLICY says what the session may do"},
     {"-e --eval", "session eval", "-c CODE is a cell; --env NAME=VALUE sets a variable"},

@@ -396,7 +396,7 @@ void append_hints(std::string& text, const std::vector<Hint>& hints, Cured where
     for (const std::string& word : hint.options)
       cure += " " + (word == "DIR" ? word : shell_word(word));
     if (hint.kind == HintKind::lost_file && !cure.empty())
-      cure = "," + cure + (hint.options.front() == "--apply" ? " keeps it" : " copies");
+      cure = hint.options.front() == "--apply" ? ";" + cure + " keeps it" : "," + cure + " copies";
     else if (!cure.empty())
       cure = (where == Cured::session ? ": start the session with" : ": add") + cure;
     say(text, "{}{}{}", hint.perhaps ? "perhaps " : "", printable(hint.text), printable(cure));

@@ -14,7 +14,8 @@ std::string reason_beyond(const OutLimits& limits, const OutSum& sum, std::strin
   if (sum.files >= limits.max_files)
     return "beyond filesystem.outputs.max_files = " + std::to_string(limits.max_files);
   if (bytes > limits.max_bytes - sum.bytes)
-    return "beyond filesystem.outputs.max_bytes = \"" + to_text(Bytes{limits.max_bytes}) + "\"";
+    return "beyond filesystem.outputs.max_bytes = \"" + to_text(Bytes{limits.max_bytes}) +
+           "\", which --set can raise";
   return {};
 }
 

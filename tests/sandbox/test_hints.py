@@ -388,9 +388,9 @@ class Hints(SbxTest):
             self.write(name, "old\n")
         (self.work / "deep").chmod(0o755)
         for command, told in (("touch a", "a file was created and is gone with the sandbox: a; --apply keeps it, --out DIR copies"),
-                              ("echo >>data.csv", "a file was changed and the change is gone with the sandbox: data.csv, --apply keeps it"),
-                              ("echo >>deep/data.csv; echo >>data.csv", "files were changed and the changes are gone with the sandbox: data.csv, deep/data.csv, --apply keeps it"),
-                              ("touch a; echo >>data.csv", "files were created or changed, and that is gone with the sandbox: a, data.csv, --apply keeps it"),
+                              ("echo >>data.csv", "a file was changed and the change is gone with the sandbox: data.csv; --apply keeps it"),
+                              ("echo >>deep/data.csv; echo >>data.csv", "files were changed and the changes are gone with the sandbox: data.csv, deep/data.csv; --apply keeps it"),
+                              ("touch a; echo >>data.csv", "files were created or changed, and that is gone with the sandbox: a, data.csv; --apply keeps it"),
                               ("touch deep/a", "a file was created and is gone with the sandbox: deep/a; --apply keeps it, --out DIR copies"),
                               ("mkdir -p new/b deep/c new-; touch new/b/x deep/c/x new-/x",
                                "files were created and are gone with the sandbox: new/, new-/, deep/c/; --apply keeps them, --out DIR copies"),

@@ -105,6 +105,16 @@ class NotebookTest(SessionTest):
 
 
 class Cells(NotebookTest):
+    def test_files_that_cells_lose_are_named(self):
+        """Twins: what --out copies is not named, nor is what a cell leaves as it was."""
+        (self.work / "old.csv").write_text("1\n")
+        book = notebook("for name in 'new.csv', 'old.csv':\n  with open(name, 'a') as file: file.write('2')", "None")
+        self.assertEqual(self.cells(book).err, "sbx: files were created or changed, and that is gone with the sandbox: new.csv, old.csv; --out DIR copies new files\n")
+        self.assertIn("sbx: a file was changed and the change is gone with the sandbox: old.csv; to keep changes: sbx session eval NAME book.ipynb, then sbx session apply NAME\n",
+                      self.cells(book, "--out", "out").err)
+        self.assertNotIn("gone", self.cells(notebook("open('new.csv', 'w').close()"), "--out", "out").err)
+        self.assertEqual(self.cells(notebook("1 + 1")).err, "")
+
     def test_cells_share_their_state_and_print_their_values(self):
         answer = self.cells(notebook("x = 20; print('hello')", {"cell_type": "markdown", "metadata": {}, "source": "# text"}, "x * 2", "  \n"), "--out", "out")
         self.assertEqual((answer.status, answer.out), (0, "hello\n40\n"), answer)

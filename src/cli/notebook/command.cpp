@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "changes/words.hpp"
 #include "cli/cell_words.hpp"
 #include "cli/console.hpp"
 #include "cli/notebook/cell_run.hpp"
@@ -192,6 +193,7 @@ class CellsCommand {
     session_ = started->facts.name;
     run_cells();
     if (target_) note(bring_files_out());
+    tell_lost_files();
     note(stop());
     return {};
   }
@@ -350,6 +352,18 @@ class CellsCommand {
     if (!done) return fail(done.error());
     if (done->failures) status_ = exit_status::kCouldNot;
     return {};
+  }
+
+  /// Of what cells write in a copy, nothing but what --out copies outlives their session.
+  void tell_lost_files() {
+    if (status_ != 0 || typed_.output.quiet || typed_.output.json) return;
+    auto client = session::Client::connect(host_, session_);
+    if (!client) return;
+    const protocol::ChangesRequest request{.view = protocol::View::json};
+    const auto seen = read_changes(std::move(*client), request, true);
+    if (!seen) return;
+    console().tell(
+        changes::lost_by_cells_words(seen->changes, target_.has_value(), typed_.cell.notebook));
   }
 
   Status stop() {
