@@ -35,7 +35,7 @@ class Cost(SbxTest):
 
     def test_system_calls_stay_below_the_ceiling(self):
         # The minimum of several: where budgets are polled, a supervisor that is delayed polls more often.
-        calls, table = min(self.calls_of("--", "true") for _ in range(5))
+        calls, table = min(self.calls_of("--", "true") for _ in range(20))
         print(f"system calls of `sbx run -- true`: {calls}")
         self.assertLessEqual(calls, ceiling("system-calls-root" if sbxtest.IS_ROOT else "system-calls-user"), table)
 
