@@ -12,6 +12,9 @@
 /// init for the call, and both report to the call's supervisor on that pair.
 namespace sbx::control {
 
+/// The name of PID 1, and of the keeper and its second where there are no namespaces.
+inline constexpr char kInitName[] = "sbx-init";
+
 /// The fourth register of the payload's own execve, which the kernel does not look at, execve(2). A
 /// filter that notifies execve lets this one pass: PID 1 sleeps until it is done (vfork), so no
 /// process could answer its notification.

@@ -93,12 +93,12 @@ void take_identity(const Program& program) {
 /// this process's own.
 void wipe_arguments(const Program& program) {
   if (!enter(program, Stage::wipe)) return;
-  static constexpr char kName[] = "sbx-init";
   for (std::size_t i = 0; i < program.channels.argument_area_size; ++i)
     program.channels.argument_area[i] = 0;
-  for (std::size_t i = 0; i < sizeof kName && i < program.channels.argument_area_size; ++i)
-    program.channels.argument_area[i] = kName[i];
-  must(program, Stage::wipe, 0, ::prctl(PR_SET_NAME, kName));
+  for (std::size_t i = 0; i < sizeof control::kInitName && i < program.channels.argument_area_size;
+       ++i)
+    program.channels.argument_area[i] = control::kInitName[i];
+  must(program, Stage::wipe, 0, ::prctl(PR_SET_NAME, control::kInitName));
 }
 
 void refuse_dumps(const Program& program) {

@@ -141,7 +141,8 @@ std::vector<pid_t> KeptTree::own_children() {
 void KeptTree::wait_for_rest(const std::vector<pid_t>& others) {
   for (const pid_t child : own_children()) {
     const auto name = sys::read_file("/proc/" + std::to_string(child) + "/comm", kRoomForName);
-    if (std::ranges::find(others, child) == others.end() && name && *name == "sbx-init\n")
+    if (std::ranges::find(others, child) == others.end() && name &&
+        *name == std::string(control::kInitName) + "\n")
       process::wait_for(child);
   }
 }
