@@ -118,7 +118,7 @@ struct SessionHabit {
 constexpr SessionHabit kSessionHabits[] = {
     {"-k --kernel --kernel-name --kernel_name --language -l --lang", "session start",
      "a session speaks every language: sbx session eval NAME --lang LANGUAGE -c CODE"},
-    {"--idle --timeout --idle-timeout", "session start", "--set 'session.idle=\"5m\"'"},
+    {"--idle --idle-timeout", "session start", "--set 'session.idle=\"5m\"'"},
     {"--lifetime --ttl", "session start", "--set 'session.lifetime=\"1h\"'"},
     {"--image --template --entrypoint", "session start",
      "leave it out: there are no images; -p POLICY says what the session may do"},

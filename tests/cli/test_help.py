@@ -188,6 +188,7 @@ class Help(SessionTest):
                              ("jupyter", "sbx run -p python --cells FILE.ipynb"), ("jupyter nbconvert --execute x.ipynb", "sbx run -p python --cells FILE.ipynb --out"),
                              ("jupyter console", "sbx session start work; sbx session eval -i work"), ("ps -a", "leave it out: sbx ps"),
                              ("session list --all", "leave it out: sbx session list"), ("session start --cwd d", "--workspace DIR:overlay"),
+                             ("session start --idle 5m", "--set 'session.idle="), ("session start --lifetime 1h", "--set 'session.lifetime="),
                              ("exec -it", "sbx session exec NAME -i"), ("session python -c 1", "sbx session eval NAME -c 1")):
             self.assertTrue(self.hint(*typed.split()).startswith(begin), typed)
         for typed, form in (("sandbox create box5", "sbx session start box5"), ("sandbox ls", "sbx session list"), ("container exec box5 true", "sbx session exec box5 true"),
