@@ -10,6 +10,7 @@
 #include <iterator>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "base/signals.hpp"
 #include "base/sys.hpp"
@@ -38,7 +39,7 @@ class CallWorker {
     if (state_.fds.size() > 3)
       request_.events = &events_.emplace(state_.fds[3].get(), request_.started_microseconds);
     run::Answer answer = run::call(state_.held, request_, ties(), {.silent = silent});
-    if (answer.outcome && cancelled_ != nullptr) answer.outcome->notes.emplace_back(cancelled_);
+    if (answer.outcome && cancelled_ != nullptr) tell_canceller(*answer.outcome);
     int status = run::exit_status_of(answer);
     std::string said;
     if (events_) {
@@ -56,6 +57,14 @@ class CallWorker {
   }
 
  private:
+  /// A program that ends by itself meanwhile was not killed.
+  void tell_canceller(Outcome& outcome) const {
+    if (std::holds_alternative<Cancelled>(outcome.verdict))
+      outcome.detail = cancelled_;
+    else
+      outcome.notes.emplace_back(cancelled_);
+  }
+
   [[nodiscard]] bool needs_record() const { return !state_.client.valid() || state_.asked.record; }
 
   [[nodiscard]] Paint paint() const { return {.on = state_.asked.colors}; }
@@ -141,7 +150,7 @@ class CallWorker {
       case Note::What::signal:
         return supervisor.signal_main(note.value);
       case Note::What::cancel:
-        cancelled_ = words_of_call_end(static_cast<EndCause>(note.value));
+        cancelled_ = words_of_end(static_cast<EndCause>(note.value));
         return supervisor.cancel(SIGTERM);
       case Note::What::began:
       case Note::What::ended:

@@ -221,7 +221,7 @@ class ContextWorker {
             .signal = [this](int signal) { supervisor_->signal_main(signal); },
             .cancel =
                 [this](EndCause cause) {
-                  cancelled_ = words_of_context_end(cause);
+                  cancelled_ = words_of_end(cause);
                   supervisor_->cancel(SIGTERM);
                 },
             .end = [this] { supervisor_->end(Cancelled{SIGTERM}); },

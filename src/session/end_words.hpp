@@ -5,7 +5,6 @@
 /// Why the session has ended a call or a context, for a person. Null: whoever did it knows it.
 namespace sbx::session {
 
-[[nodiscard]] const char* words_of_call_end(EndCause cause);
-[[nodiscard]] const char* words_of_context_end(EndCause cause);
+[[nodiscard]] const char* words_of_end(EndCause cause);
 
 }  // namespace sbx::session

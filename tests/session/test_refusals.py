@@ -166,9 +166,9 @@ class Calls(RefusalTest):
 
     def test_a_call_hears_who_ended_it(self):
         facts = self.start_session("--set", 'session.lifetime="5s"')
-        ended = self.sbx_session("exec", "work", "--", "sleep", "60")
+        ended = self.sbx_session("exec", "work", "--json", "--", "sleep", "60")
         self.assertEqual(ended.status, 128 + signal.SIGTERM, ended)
-        self.assertIn("session.lifetime is over", ended.err)
+        self.assertEqual((ended.json["outcome"]["detail"], ended.json["outcome"].get("notes", [])), ("cancelled by SIGTERM: session.lifetime is over", []), ended)
         sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), "the session ends")
 
 
