@@ -22,7 +22,6 @@
 #include "session/worker_fork.hpp"
 #include "session/worker_protocol.hpp"
 #include "workspace/copy.hpp"
-#include "workspace/lost.hpp"
 
 namespace sbx::session {
 namespace {
@@ -52,14 +51,14 @@ Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held,
               {.is_used = [this] { return is_used(); },
                .idle =
                    [this] {
-                     has_expired_ = true;
-                     end(EndCause::stop, "after " + to_text(held_->policy().session.idle.value) +
-                                             " without use (session.idle)");
+                     end(EndCause::stop,
+                         "after " + to_text(held_->policy().session.idle.value) +
+                             " without use (session.idle)",
+                         Expired::yes);
                    },
                .over =
                    [this] {
-                     has_expired_ = true;
-                     end(EndCause::lifetime, "at the end of its session.lifetime");
+                     end(EndCause::lifetime, "at the end of its session.lifetime", Expired::yes);
                    }}),
       connections_(loop_, {.used = [this] { clocks_.note_use(); },
                            .request =
@@ -135,7 +134,8 @@ void Session::run() {
     if (!loop_.run_once()) break;
   // Everything is gone before whoever waits for the end hears of it.
   end_workers();
-  note_remains();
+  if (const auto remains = end_note_.take(workspace::has_overlay(held_->plan())))
+    leave_remains(directory_.parent(), directory_.name(), *remains);
   drop_notes(held_->state_directory(), id_);
   held_.reset();
   connections_.close();
@@ -235,56 +235,18 @@ void Session::end_calls(EndCause cause) {
       (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void Session::end(EndCause cause, std::string why) {
-  if (!ending_.has_begun()) ended_because_ = std::move(why);
+void Session::end(EndCause cause, std::string why, Expired expired) {
+  if (!ending_.has_begun()) end_note_.begin(std::move(why), expired == Expired::yes);
   ending_.begin(cause);
 }
 
-/// The answer is for the next command that asks for this session.
+/// No client waits for the answer.
 bool Session::keep(const std::string& set) {
-  auto sockets = sys::make_packet_pair();
-  if (!sockets) return false;
-  kept_ = std::move(sockets->second);
+  auto connection = end_note_.expect_answer();
+  if (!connection) return false;
   bring_out(protocol::KeepRequest{.set = {free_set(held_->state_directory(), set)}, .silent = true},
-            {.connection = std::move(sockets->first)}, When::at_end);
+            {.connection = std::move(*connection)}, When::at_end);
   return reader_.valid();
-}
-
-void Session::note_remains() const {
-  if (ended_because_.empty() || !kept_.valid()) return;  // a command has stopped it
-  (void)::fcntl(kept_.get(), F_SETFL, O_NONBLOCK);       // the reader may not be done in time
-  std::optional<protocol::BroughtOutAnswer> done;
-  std::string failure = "that took longer than a minute";
-  while (auto packet = protocol::receive(kept_.get())) {
-    auto answer = protocol::answer_from<protocol::BroughtOutAnswer>(std::move(packet->body));
-    if (answer)
-      done = std::move(*answer);
-    else if (answer.error().code != "bad-message")  // an event comes too
-      failure = answer.error().text();
-  }
-  Remains remains{.ended = ::time(nullptr), .cause = ended_because_};
-  const auto lose = [&remains](std::string path) {
-    if (!workspace::may_be_missed(path)) return;
-    if (++remains.lost <= kLostNamed) remains.paths.push_back(std::move(path));
-  };
-  const bool has_overlay = workspace::has_overlay(held_->plan());
-  if (done && done->kept) {
-    remains.set = done->kept->name;
-    remains.kept = done->kept->changes;
-    for (const protocol::LeftFacts& each :
-         done->kept->lost.value_or(std::vector<protocol::LeftFacts>()))
-      lose(each.path);
-  } else if (!done || done->failures) {
-    if (done)
-      for (const Change& each : done->changes)
-        if (each.type == FileType::file) lose(each.path);
-    remains.cure = has_overlay ? "its changes could not be kept: " + failure
-                               : "a session with --workspace .:overlay keeps changes";
-  }
-  if (remains.lost == 0 && !has_overlay) remains.cure.clear();
-  // What cells had in their variables has no name.
-  if (has_expired_ || remains.kept > 0 || remains.lost > 0 || !remains.cure.empty())
-    leave_remains(directory_.parent(), directory_.name(), remains);
 }
 
 bool Session::all_is_told() {

@@ -21,6 +21,7 @@
 #include "session/connections.hpp"
 #include "session/context_requests.hpp"
 #include "session/contexts.hpp"
+#include "session/end_note.hpp"
 #include "session/ending.hpp"
 #include "session/session_directory.hpp"
 #include "session/spare_contexts.hpp"
@@ -129,11 +130,10 @@ class Session : private Interpreters {
   void answer(const protocol::ExtendRequest& request, UniqueFd connection);
   void end_calls(EndCause cause);
   [[nodiscard]] bool all_is_told();
+  enum class Expired : std::uint8_t { no, yes };
   /// `why`, as Remains::cause.
-  void end(EndCause cause, std::string why);
+  void end(EndCause cause, std::string why, Expired expired = Expired::no);
   [[nodiscard]] bool keep(const std::string& set);
-  /// What keep() came to, for the next command that asks for this session.
-  void note_remains() const;
   void handle_signals();
   void look_for_place();
 
@@ -158,9 +158,7 @@ class Session : private Interpreters {
   UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
   EventLoop::TimerId new_names_ = EventLoop::kNoTimer;
   bool cpu_is_spent_ = false;
-  std::string ended_because_;
-  bool has_expired_ = false;  ///< at its idle time or lifetime
-  UniqueFd kept_;             ///< has the answer of the reader that keeps the changes at the end
+  EndNote end_note_;
 };
 
 }  // namespace sbx::session
