@@ -1,11 +1,13 @@
 """Without namespaces, on this machine itself: what `--isolation landlock` and `auto` keep, also where a container refuses namespaces
-and the other tests are skipped. The attacks are in test_own_uid.py and test_same_uid.py: in containers, which end with them."""
+and the other tests are skipped. More attacks are in test_own_uid.py and test_same_uid.py: in containers, which end with them."""
 
 import json
+import os
 import socket
 
 from containers import LEAST_LANDLOCK, landlock_abi
-from sbxtest import IS_ROOT, SbxTest, main, refusal_of_namespaces
+from outside import ATTEMPTS, SEEN, opened
+from sbxtest import IS_ROOT, SbxTest, main, refusal_of_namespaces, start
 
 CONNECT = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))).sendall(b'x')"
 # Each grandchild leaves its session and is nobody's child.
@@ -40,6 +42,32 @@ class InPlace(SbxTest):
         ended = self.walled("cat", file)
         self.assertEqual((ended.outcome["exit_code"], ended.text), (1, ""), ended)
         self.assertEqual(self.walled("cat", file, options=("--read", file)).text, "text")
+
+    def test_what_leads_out_is_refused(self):
+        """Its twin, where each attempt has something to reach, is in the containers' tests."""
+        self.tmp.chmod(0o755)
+        around = self.tmp / "around"
+        (around / "dir").mkdir(parents=True)
+        for name, mode in (("open", 0o644), ("wide", 0o666), ("gone", 0o666), ("dir/file", 0o600)):
+            (around / name).write_text("SECRET")
+            (around / name).chmod(mode)
+        (around / "link").symlink_to("open")
+        around.chmod(0o777)
+        abstract = f"sbx-test-{os.getpid()}"
+        with (socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as stream, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagram,
+              socket.socket(socket.AF_UNIX) as nameless, start(["sleep", "3600"], env={"TOKEN": "SECRET"}, start_new_session=True) as victim):
+            for server, name in ((stream, str(around / "stream")), (datagram, str(around / "datagram")), (nameless, "\0" + abstract)):
+                server.bind(name)
+                if server is not datagram:
+                    server.listen()
+            for name in ("stream", "datagram"):
+                (around / name).chmod(0o777)
+            attempts = ATTEMPTS.replace("sbx-test", abstract).replace("4100", str(tcp.getsockname()[1])).replace("/host", str(around))
+            try:
+                ended = self.program(attempts, str(victim.pid))
+            finally:
+                victim.kill()
+        self.assertEqual(opened(json.loads(ended.text)), SEEN, ended)
 
     def test_a_workspace_changes_where_its_changes_are_applied(self):
         file = self.work / "a.txt"
