@@ -9,6 +9,8 @@ target_compile_options(sbx_options INTERFACE
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>
   # A unity build includes the files of a library like headers.
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>
+  # g++ looks for unused memory after each 256 MiB, not each 128 MiB or less: that takes an eighth of its time.
+  $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=262144;--param=ggc-min-expand=100>
   # libstdc++ 12's std::stable_sort uses a function that it deprecates itself.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
   -fstack-protector-strong -fstack-clash-protection $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-fcf-protection=full> -fno-plt
@@ -35,8 +37,9 @@ target_compile_options(sbx_fmt PRIVATE $<TARGET_PROPERTY:sbx_options,INTERFACE_C
 target_compile_definitions(sbx_fmt PRIVATE $<TARGET_PROPERTY:sbx_options,INTERFACE_COMPILE_DEFINITIONS>)
 target_link_libraries(sbx_options INTERFACE $<BUILD_INTERFACE:sbx_fmt>)
 
-# Of the child, between clone and exec (src/spawn/CMakeLists.txt).
-set(SBX_CHILD_OPTIONS
+# Of the child, between clone and exec (src/spawn/CMakeLists.txt). -O2: with -Os it would call functions of headers that other
+# files compile with other options.
+set(SBX_CHILD_OPTIONS $<$<CONFIG:Release>:-O2>
   -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-stack-protector -fno-sanitize=all -U_FORTIFY_SOURCE)
 
 # The headers of libraries, parsed once for all libraries of the tree and once for all tests (PIC and PIE differ): saves a third
