@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -215,28 +216,48 @@ class ToRules {
     return std::ranges::any_of(hidden_,
                                [&](const std::string& name) { return is_within(path, name); });
   }
-  [[nodiscard]] bool is_reached(const std::string& path) const;
+  [[nodiscard]] bool is_reached(const std::string& path);
+  [[nodiscard]] bool is_direct(const std::string& path);
+  /// What is known of a directory: everybody may go through it; no link leads to it.
+  struct Way {
+    bool is_open = true;
+    bool is_direct = true;
+  };
+  Way way_to(const std::string& directory);
 
   const policy::Policy& policy_;
   const host::Host& host_;
   Plan& plan_;
   Relocations places_;
   std::vector<std::string> hidden_;  ///< paths of the machine
+  std::map<std::string, Way> ways_;  ///< most of what is shown lies in a few directories
   std::vector<Mount> kept_;
   std::size_t given_ = 0;  ///< files handed in by content
   bool has_hidden_names_ = false;
 };
 
 /// A uid of its own has no other rights than those of everybody.
-bool ToRules::is_reached(const std::string& path) const {
-  if (plan_.identity.callers_own) return host_.files->look(path).has_value();
-  const auto last = host_.files->look(path);
-  if (!last || !others_may_use(*last)) return false;
-  for (std::string place = parent_of(path);; place = parent_of(place)) {
-    const auto facts = host_.files->look(place);
-    if (!facts || (facts->mode & 01U) == 0) return false;
-    if (place == "/") return true;
-  }
+bool ToRules::is_reached(const std::string& path) {
+  const auto facts = host_.files->look(path);
+  if (!facts) return false;
+  return plan_.identity.callers_own || (others_may_use(*facts) && way_to(parent_of(path)).is_open);
+}
+
+/// True if no link is in the path.
+bool ToRules::is_direct(const std::string& path) {
+  const auto facts = host_.files->look(path);
+  return facts && facts->type != host::FileType::symlink && way_to(parent_of(path)).is_direct;
+}
+
+ToRules::Way ToRules::way_to(const std::string& directory) {
+  const auto [known, is_new] = ways_.try_emplace(directory);
+  if (!is_new) return known->second;
+  const auto facts = host_.files->look(directory);
+  const Way before = directory == "/" ? Way() : way_to(parent_of(directory));
+  known->second = {
+      .is_open = before.is_open && facts && (facts->mode & 01U) != 0,
+      .is_direct = before.is_direct && facts && facts->type == host::FileType::directory};
+  return known->second;
 }
 
 /// What was hidden by mounts is given no rule instead.
@@ -345,9 +366,8 @@ Status ToRules::take(Mount step) {
       else if (is_within(step.target, "/etc") || is_within(step.target, "/var"))
         // Small files of the machine that other sandboxes get as copies: etc_steps().
         if (!step.as<mount::File>()->content.empty() && is_reached(step.target) &&
-            host_.files->canonical(step.target).value_or("") == step.target &&
-            step.target != "/etc/hostname" && step.target != "/etc/machine-id" &&
-            step.target != kResolverFile)
+            is_direct(step.target) && step.target != "/etc/hostname" &&
+            step.target != "/etc/machine-id" && step.target != kResolverFile)
           allow(step.target, kToRead, false);
       return {};
     }
@@ -464,8 +484,8 @@ Status ToRules::add_around(const std::string& top, const Mount& step) {
 
 void ToRules::take_etc() {
   const auto take = [&](const char* path) {
-    const auto real = host_.files->canonical(path);
-    if (real && is_reached(*real)) allow(*real, kToRead, false);
+    auto real = is_direct(path) ? Result<std::string>(path) : host_.files->canonical(path);
+    if (real && is_reached(*real)) allow(std::move(*real), kToRead, false);
   };
   for (const char* const path : kEtcAsItIs) take(path);
   if (!plan_.network.own_namespace) take(kResolverFile);
