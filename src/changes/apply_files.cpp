@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "changes/hazards.hpp"
+#include "changes/words.hpp"
 #include "workspace/copy.hpp"
 
 namespace sbx::changes {
@@ -42,8 +43,8 @@ Status check_each(const workspace::Copy& copy, const workspace::Selection& selec
 Result<workspace::Applied> apply_files(const Kept& kept, const std::vector<std::string>& paths,
                                        const std::string& state_directory) {
   const ChangeSet& changes = kept.changes;
-  if (changes.left_out > 0 || !changes.unread.empty())
-    return refused(kept.facts.directory, "the list of its changes is not complete");
+  if (const std::string why = incomplete_words(changes); !why.empty())
+    return refused(kept.facts.directory, why);
   std::vector<std::string> patterns;
   for (const std::string& path : paths) {
     // One for what was removed, perhaps, and one for what is there instead.

@@ -61,25 +61,11 @@ bool agreed(const workspace::Copy& copy, const workspace::Selection& selection,
   return person.answers && person.answers(text, signals.fd());
 }
 
-/// A directory that could not be looked into, and the kernel's answer. A tree that is nested too
-/// deep to be opened has a path of several pages.
-std::string unread_words(const workspace::Left& unread) {
-  constexpr std::size_t kShown = 100;
-  const std::string& path = unread.path;
-  const auto answer = unread.why.rfind(": ");
-  return printable(path.size() <= 2 * kShown
-                       ? path
-                       : path.substr(0, kShown) + " ... " + path.substr(path.size() - kShown)) +
-         ": " + (answer == std::string::npos ? unread.why : unread.why.substr(answer + 2));
-}
-
 /// What was not seen may belong to what was: nothing of it is brought out.
 void leave_incomplete(const workspace::Selection& selection, const workspace::ChangeSet& changes,
                       const Person& person, workspace::Applied& applied) {
   const std::string why = "the list of changes is not complete";
-  std::string words = "sbx: not applied: " + why;
-  if (!changes.unread.empty()) words += ": " + unread_words(changes.unread.front());
-  person.tell(words + "\n");
+  person.tell("sbx: not applied: " + incomplete_words(changes) + "\n");
   applied.left = selection.left;
   for (const workspace::Left& each : changes.unread)
     applied.left.push_back({each.path, each.why, true});

@@ -216,10 +216,11 @@ Status BringOut::keep(const workspace::ChangeSet& changes, const Outcome& outcom
     telling.remark("sbx: nothing was changed, so nothing is kept\n");
     return {};
   }
-  if (changes.left_out > 0 || !changes.unread.empty())
+  if (const std::string why = incomplete_words(changes); !why.empty())
     return fail(Error{.kind = ErrorKind::host,
                       .code = "not-kept",
-                      .message = "cannot keep the changes: their list is not complete"});
+                      .message = "cannot keep the changes: " + why,
+                      .hint = "--collect takes files by name"});
   done_.kept = SBX_TRY(store_->keep(facts_of(outcome, run, options_.keep), copy_, changes));
   const std::string& name = done_.kept->name;
   std::set<std::string> lost;

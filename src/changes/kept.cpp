@@ -115,6 +115,7 @@ class Draft {
 
   /// May be called again after a failure.
   Status write(const std::string& manifest) {
+    if (manifest.size() > kLargestManifest) return not_kept("their list is too long", EFBIG);
     if (::ftruncate(manifest_.get(), 0) != 0 || ::lseek(manifest_.get(), 0, SEEK_SET) != 0)
       return not_kept("no manifest");
     return sys::write_all(manifest_.get(), manifest);

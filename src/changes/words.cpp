@@ -314,6 +314,18 @@ std::string guarded_lines(const std::vector<workspace::Left>& guarded) {
   return text;
 }
 
+/// A directory that could not be looked into, and the kernel's answer. A tree that is nested too
+/// deep to be opened has a path of several pages.
+std::string unread_words(const workspace::Left& unread) {
+  constexpr std::size_t kShown = 100;
+  const std::string& path = unread.path;
+  const auto answer = unread.why.rfind(": ");
+  return printable(path.size() <= 2 * kShown
+                       ? path
+                       : path.substr(0, kShown) + " ... " + path.substr(path.size() - kShown)) +
+         ": " + (answer == std::string::npos ? unread.why : unread.why.substr(answer + 2));
+}
+
 }  // namespace
 
 std::string meant_pattern(const std::string& pattern, const std::vector<std::string_view>& names) {
@@ -356,6 +368,15 @@ std::string listing_words(const workspace::Copy& copy, const workspace::ChangeSe
   listing.modes(shown);
   listing.links(shown);
   return listing.take() + bookkeeping_words(bookkeeping, rest);
+}
+
+std::string incomplete_words(const workspace::ChangeSet& changes) {
+  const std::string begin = "the list of changes is not complete: ";
+  if (!changes.unread.empty()) return begin + unread_words(changes.unread.front());
+  if (changes.left_out == 0) return {};
+  constexpr workspace::MostFound kMost;
+  return begin + fmt::format("{} are beyond {} changes, or beyond {} of names", changes.left_out,
+                             kMost.changes, describe(Bytes{kMost.name_bytes}));
 }
 
 std::string changes_words(const workspace::Copy& copy, const workspace::ChangeSet& changes,

@@ -53,6 +53,8 @@ enum class Texts : bool { left_out, shown };
                                      const std::string& state_directory);
 [[nodiscard]] std::string applied_words(const workspace::Applied& applied,
                                         const std::string& directory);
+/// Why it has not all changes. Empty: it has.
+[[nodiscard]] std::string incomplete_words(const workspace::ChangeSet& changes);
 [[nodiscard]] std::string left_words(const std::vector<workspace::Left>& left);
 /// Empty where there are none.
 [[nodiscard]] std::string hazard_words(const std::vector<workspace::Left>& hazards);

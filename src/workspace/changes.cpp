@@ -33,12 +33,12 @@ bool is_opaque(int directory) {
 /// path from the root, two descriptors at a time, however deep the tree is.
 class Comparison {
  public:
-  Comparison(const Layer& layer, const Copy& copy, std::size_t most, ChangeSet& found)
+  Comparison(const Layer& layer, const Copy& copy, MostFound& room, ChangeSet& found)
       : layer_(layer),
         directory_(copy.directory),
         hidden_(*copy.hidden),
         untouched_before_(layer.copied ? copy.filled : layer.linked_at),
-        most_(most),
+        room_(room),
         found_(found),
         names_(layer.unlinked) {}
 
@@ -150,11 +150,19 @@ class Comparison {
     return !mode_differs(now, before);
   }
 
-  void note(const std::string& path, ChangeKind kind, const struct stat& facts) {
-    if (found_.changes.size() >= most_) {
+  /// False: it is counted as left out.
+  bool has_room(const std::string& path) {
+    if (room_.changes == 0 || room_.name_bytes < path.size()) {
       ++found_.left_out;
-      return;
+      return false;
     }
+    --room_.changes;
+    room_.name_bytes -= path.size();
+    return true;
+  }
+
+  void note(const std::string& path, ChangeKind kind, const struct stat& facts) {
+    if (!has_room(path)) return;
     found_.changes.push_back(
         {.path = in_workspace(path),
          .change = kind,
@@ -169,7 +177,7 @@ class Comparison {
   }
 
   void unread(const std::string& path, const Error& error) {
-    found_.unread.push_back({join(layer_.prefix, path), error.text()});
+    if (has_room(path)) found_.unread.push_back({join(layer_.prefix, path), error.text()});
   }
 
   void compare(const Directory& directory) {
@@ -196,7 +204,7 @@ class Comparison {
 
   /// What the program made under a hidden name is its own.
   void keep(const std::string& path, const struct stat& facts) {
-    if (!is_whiteout(facts) && !std::ranges::binary_search(layer_.made, path))
+    if (!is_whiteout(facts) && !std::ranges::binary_search(layer_.made, path) && has_room(path))
       found_.hidden.push_back({join(layer_.prefix, path),
                                "a name that filesystem.deny hides: it stays in the sandbox"});
   }
@@ -390,7 +398,7 @@ class Comparison {
   const std::string& directory_;  ///< the workspace
   const plan::DenyRules& hidden_;
   timespec untouched_before_;
-  std::size_t most_;
+  MostFound& room_;  ///< what is left of it
   ChangeSet& found_;
   std::vector<Directory> waiting_;
   std::vector<Entry> made_;  ///< directories that sbx made; the names are paths
@@ -399,9 +407,9 @@ class Comparison {
 
 }  // namespace
 
-Result<ChangeSet> read_changes(const Copy& copy, std::size_t most) {
+Result<ChangeSet> read_changes(const Copy& copy, MostFound room) {
   ChangeSet found;
-  for (const Layer& layer : copy.layers) SBX_TRY(Comparison(layer, copy, most, found).run());
+  for (const Layer& layer : copy.layers) SBX_TRY(Comparison(layer, copy, room, found).run());
   std::ranges::stable_sort(found.changes, {}, &Change::path);
   return found;
 }

@@ -29,7 +29,7 @@ struct Left {
 
 struct ChangeSet {
   std::vector<Change> changes;  ///< by path
-  std::uint64_t left_out = 0;   ///< changes beyond `most`
+  std::uint64_t left_out = 0;   ///< what is found beyond MostFound
   std::vector<Left> unread;     ///< directories that could not be looked into
   /// Made under names that filesystem.deny hides: the sandbox's own. Or lost by a kept set.
   std::vector<Left> hidden;
@@ -39,11 +39,16 @@ struct ChangeSet {
   std::uint64_t linked_files = 0;  ///< numbers given to Linked::file
 };
 
-inline constexpr std::size_t kMostChanges = 500'000;
+/// Bounds the memory of a list that a hostile program makes long. A tree of 500,000 files with
+/// names of 130 bytes fits.
+struct MostFound {
+  std::uint64_t changes = 500'000;
+  std::uint64_t name_bytes = std::uint64_t{64} << 20;  ///< of all paths together
+};
 
 /// Compares a copy with the directories of the host below it, name by name. A file that was only
 /// copied up, or written with the bytes that it had, is not a change. Never changes the host.
 /// Errors: host.
-[[nodiscard]] Result<ChangeSet> read_changes(const Copy& copy, std::size_t most = kMostChanges);
+[[nodiscard]] Result<ChangeSet> read_changes(const Copy& copy, MostFound most = {});
 
 }  // namespace sbx::workspace

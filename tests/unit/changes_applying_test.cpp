@@ -97,5 +97,24 @@ TEST_F(ApplyingTest, WithoutAQuestionWhatWasDoneIsTold) {
   EXPECT_THAT(told_, HasSubstr("applied"));
 }
 
+/// A program makes as many names as it likes, and each of up to 255 bytes.
+TEST_F(ApplyingTest, WhatIsBeyondTheBoundsIsCountedAndNothingIsApplied) {
+  std::ofstream(root_ / "upper/other.txt") << "text\n";
+  for (const workspace::MostFound& most :
+       {workspace::MostFound{.changes = 1}, workspace::MostFound{.name_bytes = 15}}) {
+    const auto changes = workspace::read_changes(copy_, most);
+    ASSERT_TRUE(changes);
+    EXPECT_EQ(changes->changes.size(), 1U);
+    EXPECT_EQ(changes->left_out, 1U);
+    const auto end = apply_changes(copy_, *changes, {}, {}, one_who_says(true));
+    ASSERT_TRUE(end);
+    EXPECT_FALSE(end->wanted || is_applied());
+    EXPECT_THAT(told_, HasSubstr("not complete: 1 are beyond 500000 changes, or beyond 64 MiB"));
+  }
+  const auto all = workspace::read_changes(copy_, {.changes = 2, .name_bytes = 16});
+  EXPECT_EQ(all->changes.size(), 2U);
+  EXPECT_EQ(all->left_out, 0U);
+}
+
 }  // namespace
 }  // namespace sbx::changes
