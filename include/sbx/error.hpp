@@ -39,13 +39,14 @@ enum class ErrorKind : std::uint8_t {
 /// What a run can do instead after a failed set-up step, with an entry in `degraded`. Of use to sbx
 /// itself only.
 enum class Retry : std::uint8_t {
-  none,                ///< nothing
-  with_copies,         ///< a writable overlay is impossible here
-  disk_in_memory,      ///< the directory of the private disk can't hold whiteouts
-  without_listener,    ///< a seccomp listener outside of sbx excludes another one (EBUSY)
-  with_outer_proc,     ///< no procfs of the sandbox's own can be mounted (EPERM)
-  keeps_host_name,     ///< the host name can't be set (EPERM)
-  without_namespaces,  ///< this machine refuses namespaces, or what a sandbox needs in them
+  none,                   ///< nothing
+  with_copies,            ///< a writable overlay is impossible here
+  disk_in_memory,         ///< the directory of the private disk can't hold whiteouts
+  without_listener,       ///< a seccomp listener outside of sbx excludes another one (EBUSY)
+  with_outer_proc,        ///< no procfs of the sandbox's own can be mounted (EPERM)
+  keeps_host_name,        ///< the host name can't be set (EPERM)
+  without_shared_memory,  ///< another run has the machine's /dev/shm, or it is not empty
+  without_namespaces,     ///< this machine refuses namespaces, or what a sandbox needs in them
 };
 
 /// What stood in the way, for a program that reacts to it: from errno where the kernel said it.

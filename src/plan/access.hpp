@@ -15,6 +15,7 @@ struct Rights {
   bool write = false;   ///< change files that are there; use devices
   bool make = false;    ///< create names and remove them, but never device nodes
   bool special = true;  ///< of `make`: FIFOs and sockets too
+  bool plain = false;   ///< of `make`: regular files and nothing else
 
   bool operator==(const Rights&) const = default;
 };

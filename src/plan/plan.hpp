@@ -144,6 +144,8 @@ struct Plan {
   /// Empty: the sandbox has a root of its own.
   std::string private_directory;
   std::vector<Access> access;  ///< what the program may reach
+  /// The machine's /dev/shm is among that, if it is empty when the run begins.
+  bool lends_shared_memory = false;
   std::vector<ProcessLimit> process_limits;
   Budgets budgets;
   std::vector<int> affinity;       ///< ceil(cpus) random CPUs of the caller's; empty: all
@@ -166,7 +168,8 @@ struct Plan {
   std::vector<Namespace> namespaces;      ///< that the sandbox has of its own
   std::vector<std::string> hidden_names;  ///< patterns, deny.hpp
   std::vector<LiveDirectory> live;
-  /// Live grants, and mounts in them, on a tmpfs of the host: limits.disk bounds its growth.
+  /// Live grants, mounts in them, and /dev/shm, on a tmpfs of the host: limits.disk bounds its
+  /// growth.
   std::vector<std::string> live_in_memory;
   std::vector<std::string> live_on_overlay;  ///< possibly; found out by trying
   /// Directories of sbx's own state in live grants. They are created before the mounts so that they

@@ -391,6 +391,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "sbx doctor names what is in the way; or isolation = \"namespaces\""},
     {"no-private-directory", CodeOf::machine, "without namespaces the program's files lie in a directory of /tmp, which could not be made",
      "/tmp must be root's, with mode 1777, and programs must be executable there"},
+    {"no-shared-memory", CodeOf::machine, "without namespaces /dev/shm is the machine's, and not free; the run goes on without it",
+     "remove what is in it, or wait until the other run has ended"},
     {"no-uid-locks", CodeOf::machine, "root can't reserve user ids for the sandbox",
      "/run/sbx, or the state home, must be a directory of root's with mode 0700 that can be written to"},
     {"processes-hidden", CodeOf::machine, "/proc hides the sandbox's processes, so that no budget can be polled",

@@ -39,6 +39,8 @@ timespec later_stamp() {
 Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
                         const std::string& state, const Copied& hears) {
   if (!plan.private_directory.empty()) {
+    if (plan.lends_shared_memory)
+      memory_ = SBX_TRY(workspace::SharedMemory::take(identity.uid_on_host));
     // The keeper gets ready meanwhile.
     disk_.fill = [&](int) { return make_private(plan, identity, hears); };
     return {};
@@ -74,7 +76,7 @@ Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& ide
 /// For a program that is not there yet. What dead runs have left goes first: it may take the room.
 Status OwnDisk::make_private(const plan::Plan& plan, const spawn::MappedIdentity& identity,
                              const Copied& hears) {
-  workspace::sweep_private_directories();
+  workspace::sweep_private_directories([this](uid_t died) { return memory_.clear_after(died); });
   const uid_t uid = identity.uid_on_host;
   const gid_t gid = identity.gid_on_host;
   directory_ = std::make_unique<workspace::DiskDirectory>(

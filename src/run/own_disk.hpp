@@ -14,6 +14,7 @@
 #include "spawn/spawn.hpp"
 #include "workspace/copy.hpp"
 #include "workspace/duplicate.hpp"
+#include "workspace/shared_memory.hpp"
 
 namespace sbx::run {
 
@@ -27,6 +28,8 @@ class OwnDisk {
   [[nodiscard]] const spawn::Disk& disk() const { return disk_; }
   /// Gives the files of a private directory to the supervisor; invalid where there is none.
   [[nodiscard]] UniqueFd take_files() { return std::move(files_); }
+  /// The machine's /dev/shm, if it is lent; not taken in other sandboxes.
+  [[nodiscard]] workspace::SharedMemory& memory() { return memory_; }
   /// What could not be copied.
   void tell(std::vector<Degraded>& degraded) const;
   /// Tells `copy` what was copied into its layers, and when the copies were complete.
@@ -38,6 +41,7 @@ class OwnDisk {
   Status make_private(const plan::Plan& plan, const spawn::MappedIdentity& identity,
                       const Copied& hears);
 
+  workspace::SharedMemory memory_;
   UniqueFd files_;
   std::unique_ptr<workspace::DiskDirectory> directory_;
   spawn::DiskPlace place_;

@@ -144,7 +144,8 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
                                .arguments = options.arguments,
                                .placement = placement_in(options.group),
                                .stamp = [&](const char* stage) { stamps.add(stage); },
-                               .waits = options.set_up});
+                               .waits = options.set_up,
+                               .lock = disk.memory().lock()});
   if (!spawned && plan.identity.is_outside_namespaces())
     supervise::KeptTree::wait_for_rest(other_children);
   if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan, options.group));
@@ -182,6 +183,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   outcome.degraded.insert(outcome.degraded.begin(), sandbox.degraded.begin(),
                           sandbox.degraded.end());
   disk.tell(outcome.degraded);
+  std::ranges::move(disk.memory().clear(), std::back_inserter(outcome.degraded));
   plan::note_appeared(plan, host, began, outcome);
   if (options.tells_lost_files && exit_status_of(outcome.verdict) == 0)
     tell_lost_files(plan, sandbox, disk, outcome);

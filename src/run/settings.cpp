@@ -53,6 +53,7 @@ supervise::Settings settings_of(const plan::Plan& plan, const Telling& telling) 
   settings.memory_is_granted = plan.control_group.granted.memory_bytes == plan.budgets.memory.count;
   settings.outer_events = plan.control_group.outer_events;
   settings.disk_is_host_too = plan::has_live_grant(plan);
+  settings.shared_memory_is_lent = plan.lends_shared_memory;
   settings.disk_in_directory = plan.disk_in_directory;
   settings.disk_begins_with_copy = has_writable(plan, plan::MountKind::copy);
   settings.full_files_at_start =

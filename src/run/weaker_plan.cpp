@@ -6,6 +6,7 @@
 #include "plan/enforcement.hpp"
 #include "plan/files/disk.hpp"
 #include "plan/tier/outer_proc.hpp"
+#include "plan/tier/shared_memory.hpp"
 #include "policy/network_match.hpp"
 
 namespace sbx::run {
@@ -117,6 +118,13 @@ Result<plan::Plan> with_callers_host_name(const plan::Plan& plan) {
   return weaker;
 }
 
+Result<plan::Plan> without_shared_memory(const plan::Plan& plan, const Error& error) {
+  plan::Plan weaker = plan;
+  plan::withhold_shared_memory(error.text(), weaker);
+  SBX_TRY(plan::check_requirements(weaker.required, weaker));
+  return weaker;
+}
+
 }  // namespace
 
 Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, const Error& error) {
@@ -134,6 +142,8 @@ Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, c
       return with_outer_proc(plan, host, error);
     case Retry::keeps_host_name:
       return with_callers_host_name(plan);
+    case Retry::without_shared_memory:
+      return without_shared_memory(plan, error);
   }
   return fail(error);
 }

@@ -199,18 +199,18 @@ void hand_over_listener(Program& program) {  // meeting point 5
 /// Closes everything that serving doesn't need: the payload's pipes must reach end of file when the
 /// payload closes them.
 void keep_only_channels(const Program& program, int signals) {
-  int keep[2] = {program.channels.control, signals};
-  if (keep[0] > keep[1]) {
-    keep[0] = signals;
-    keep[1] = program.channels.control;
+  const int keep[] = {program.channels.control, signals, program.channels.lock};
+  int from = 0;
+  for (;;) {
+    int next = -1;  // the lowest that is left
+    for (const int fd : keep)
+      if (fd >= from && (next < 0 || fd < next)) next = fd;
+    if (next < 0) break;
+    if (next > from)
+      call(SYS_close_range, static_cast<unsigned>(from), static_cast<unsigned>(next) - 1, 0);
+    from = next + 1;
   }
-  unsigned from = 0;
-  for (const int fd : keep) {
-    if (static_cast<unsigned>(fd) > from)
-      call(SYS_close_range, from, static_cast<unsigned>(fd) - 1, 0);
-    from = static_cast<unsigned>(fd) + 1;
-  }
-  call(SYS_close_range, from, ~0U, 0);
+  call(SYS_close_range, static_cast<unsigned>(from), ~0U, 0);
 }
 
 struct Service {

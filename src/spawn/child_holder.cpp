@@ -111,6 +111,7 @@ void forget_holder(const Holder& holder) {
                                  .group_task_count = asked.with.count - 3,
                                  .trees = nullptr,
                                  .scratch_tree = -1,
+                                 .lock = -1,
                                  .image = -1,
                                  .kept = 0},
                     .fault = holder.program.fault,

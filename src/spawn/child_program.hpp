@@ -99,6 +99,7 @@ struct Channels {
   std::size_t group_task_count;
   const int* trees;  ///< per step a detached mount made by the parent; -1: the child opens `source`
   int scratch_tree;  ///< the private disk as a detached mount made by the parent; -1: none
+  int lock;          ///< a lock of the supervisor's, which PID 1 keeps to its own end; -1: none
   int image;         ///< of a call: the program, open; -1: `Program::executable`
   unsigned kept;     ///< of a call: descriptors from 3 on that its program gets
 };

@@ -15,6 +15,12 @@ std::uint64_t landlock_rights(const plan::Access& access, std::uint64_t handled)
   std::uint64_t all = landlock::read_file | landlock::read_dir;
   if (rights.execute) all |= landlock::execute;
   if (rights.write) all |= landlock::write_file | landlock::truncate | landlock::ioctl_dev;
+  if (rights.plain) {
+    // Within one directory link(2) and rename(2) need no more (current_check_refer_path).
+    all &= ~landlock::ioctl_dev;
+    if (rights.make) all |= landlock::make_reg | landlock::remove_file;
+    return all & handled;
+  }
   if (rights.make)
     all |= landlock::remove_dir | landlock::remove_file | landlock::make_dir | landlock::make_reg |
            landlock::make_sym | landlock::refer;

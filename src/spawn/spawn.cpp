@@ -278,6 +278,7 @@ child::Channels channels_of(const Channels& channels, const ChildStreams& stream
           .group_task_count = 0,
           .trees = nullptr,
           .scratch_tree = -1,
+          .lock = -1,
           .image = -1,
           .kept = 0};
 }
@@ -373,6 +374,7 @@ Status Spawning::Build::clone() {
   const std::vector<int> trees = trees_of(sources);
   start.channels.trees = trees.data();
   start.channels.scratch_tree = tree.valid() ? tree.get() : -1;
+  start.channels.lock = request_.lock;
   const Placement placement =
       SBX_TRY(passes(fault_, Stage::group)) ? request_.placement : Placement{};
   start.channels.group_tasks = placement.joins.data();

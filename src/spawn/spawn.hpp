@@ -89,6 +89,9 @@ struct SpawnRequest {
   /// The program of a call gets these descriptors from 3 on, besides its streams; at most
   /// control::kMostKept.
   std::vector<int> kept{};
+  /// PID 1 keeps a copy of it for as long as it lives: the lock of an open file that outlives this
+  /// process with it, flock(2). -1: none.
+  int lock = -1;
 };
 
 /// A sandbox that is being built: start() makes PID 1 and sends it on its way, advance() answers it

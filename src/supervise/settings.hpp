@@ -70,6 +70,7 @@ struct Settings {
   /// empty.
   std::string outer_events;
   bool disk_is_host_too = false;       ///< writes to the host count against `disk`
+  bool shared_memory_is_lent = false;  ///< the growth of /dev/shm counts against `disk`
   bool disk_in_directory = false;      ///< `Watched::scratch` is a directory on a real file system
   bool disk_begins_with_copy = false;  ///< a directory with unknown files
   /// Files of exactly `file_size` that the run itself put on the disk.

@@ -75,6 +75,17 @@ std::string plain_sentence(const Settings& settings, Budget budget) {
   return text;
 }
 
+bool is_written_over(const Settings& settings, const BudgetsSeen& seen) {
+  return (settings.disk_is_host_too || settings.shared_memory_is_lent) &&
+         seen.written > settings.budgets.disk.count;
+}
+
+/// Whose writes count besides the private disk.
+std::string places_written_to(const Settings& settings) {
+  if (!settings.shared_memory_is_lent) return "live grants";
+  return settings.disk_is_host_too ? "live grants and /dev/shm" : "/dev/shm";
+}
+
 std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
   if (settings.disk_in_directory && seen.disk_files_met)
     return "more than " + std::to_string(settings.budgets.disk_files) +
@@ -82,7 +93,7 @@ std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
   if (settings.disk_in_directory && seen.disk_met)
     return "disk budget of " + describe(settings.budgets.disk) + " reached, " +
            describe(Bytes{seen.disk_peak}) + " on the private disk (limits.disk)";
-  const bool written_over = settings.disk_is_host_too && seen.written > settings.budgets.disk.count;
+  const bool written_over = is_written_over(settings, seen);
   if (!written_over && seen.live_files > settings.budgets.disk_files)
     return "more than " + std::to_string(settings.budgets.disk_files) +
            " new files and directories in live grants (limits.disk_files)";
@@ -99,7 +110,8 @@ std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
     grown = ", " + (seen.grown == seen.written ? "" : describe(Bytes{seen.grown}) + " of it ") +
             "by the growth of a file system in memory, whoever wrote there";
   return "disk budget of " + describe(settings.budgets.disk) + " reached, " +
-         describe(Bytes{seen.written}) + " written to live grants" + grown + " (limits.disk)";
+         describe(Bytes{seen.written}) + " written to " + places_written_to(settings) + grown +
+         " (limits.disk)";
 }
 
 std::string output_sentence(const Settings& settings, const Measured& measured) {
@@ -198,9 +210,8 @@ std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& setting
   const BudgetsSeen& seen = measured.budgets;
   std::vector<LimitMet> met;
   // For a private disk in a directory it is known which of its two limits was exceeded.
-  const bool too_much_written =
-      settings.disk_is_host_too && seen.written > settings.budgets.disk.count;
-  const bool written_over = too_much_written && !seen.disk_met && !seen.disk_files_met;
+  const bool written_over =
+      is_written_over(settings, seen) && !seen.disk_met && !seen.disk_files_met;
   if (seen.disk_met || written_over)
     met.push_back({.limit = "disk",
                    .value = settings.budgets.disk.count,

@@ -254,7 +254,19 @@ bool is_others(int disks, const std::string& name) {
          facts.st_uid != ::geteuid();
 }
 
-void sweep(int disks, std::string_view prefix) {
+using Died = std::function<bool(uid_t)>;
+
+/// A program with a uid of its own reaches its private directory as a member of the group that has
+/// the same number.
+bool may_go(int disks, const std::string& name, const Died& died) {
+  struct stat facts{};
+  const bool is_of_own_uid = ::fstatat(disks, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+                             S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid() &&
+                             facts.st_gid != ::getegid();
+  return !died || !is_of_own_uid || died(facts.st_gid);
+}
+
+void sweep(int disks, std::string_view prefix, const Died& died = {}) {
   const auto names = read_names(disks);
   if (!names) return;
   for (const std::string& name : *names) {
@@ -263,7 +275,7 @@ void sweep(int disks, std::string_view prefix) {
     if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) continue;  // its supervisor lives
     const std::string own = name.substr(0, name.size() - std::string_view(kLockEnd).size());
     if (is_others(disks, own) || has_live_processes(lock->get())) continue;
-    remove_with_lock(disks, own);
+    if (may_go(disks, own, died)) remove_with_lock(disks, own);
   }
 }
 
@@ -273,9 +285,9 @@ void sweep_disk_directories(const std::string& state) {
   if (const auto disks = open_state(state, kDisks, Missing::is_an_error)) sweep(disks->get(), "");
 }
 
-void sweep_private_directories() {
+void sweep_private_directories(const Died& died) {
   const auto place = sys::open_at(AT_FDCWD, plan::kPrivatePlaces, O_RDONLY | O_DIRECTORY);
-  if (place && is_safe_place(place->get())) sweep(place->get(), plan::kPrivateName);
+  if (place && is_safe_place(place->get())) sweep(place->get(), plan::kPrivateName, died);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/result.hpp"
@@ -56,8 +57,10 @@ class DiskDirectory {
 /// was killed a moment ago.
 void sweep_disk_directories(const std::string& state);
 
-/// The same of private directories.
-void sweep_private_directories();
+/// The same of private directories. `died` is told the uid that the program of such a one had to
+/// itself; where it returns false the directory stays, by which a later sweep knows of that
+/// program.
+void sweep_private_directories(const std::function<bool(uid_t)>& died);
 
 /// Removes `name` in `directory` and everything below it, however deep, with 64 descriptors at
 /// most. What another process moves about meanwhile stays, or is removed; nothing outside the tree

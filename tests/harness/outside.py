@@ -195,7 +195,8 @@ print(json.dumps(answers))
 
 # What a program has of its own, with rows as above.
 USES = r"""
-import ctypes, json, mmap, os, signal, socket, subprocess, sys
+import ctypes, json, mmap, multiprocessing, os, signal, socket, subprocess, sys
+from multiprocessing import shared_memory
 libc = ctypes.CDLL(None, use_errno=True)
 answers = {}
 def checked(result):
@@ -240,6 +241,8 @@ attempt("make a file in TMPDIR", lambda: made(os.environ.get("TMPDIR", "/tmp") +
 attempt("make a file in /tmp", lambda: made("/tmp/own-too"))
 # Row: /dev/shm | ipc
 attempt("make a file in /dev/shm", lambda: made("/dev/shm/own"))
+attempt("make a semaphore with a name", multiprocessing.Lock)
+attempt("map shared memory with a name", lambda: shared_memory.SharedMemory(create=True, size=4096).unlink())
 # Row: modes, times
 attempt("change a mode", lambda: became(0o750, lambda: os.chmod("own", 0o750)))
 attempt("change times", lambda: os.utime("own", (5, 7)))

@@ -1,5 +1,6 @@
 #include "supervise/verdict.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace sbx::supervise {
@@ -65,10 +66,12 @@ TEST(SampledProcesses, NearTheLimitItIsNotMetBySuccessNorWhereItIsSmallNorByLess
   EXPECT_EQ(names_after(Exited{1}, 20, 24), std::vector<std::string>{});
 }
 
-std::string detail_after(std::uint64_t written, std::uint64_t grown) {
+std::string detail_after(std::uint64_t written, std::uint64_t grown, bool to_grants = true,
+                         bool to_shared_memory = false) {
   Settings settings;
   settings.budgets.disk = Bytes{kBudget};
-  settings.disk_is_host_too = true;
+  settings.disk_is_host_too = to_grants;
+  settings.shared_memory_is_lent = to_shared_memory;
   Measured measured;
   measured.budgets = {.written = written, .grown = grown};
   return detail_of(OverBudget{Budget::disk}, settings, measured);
@@ -83,6 +86,13 @@ TEST(LiveGrants, TheVerdictSaysWhatIsTheGrowthOfAFileSystem) {
   EXPECT_EQ(detail_after(2 * kBudget, kBudget),
             "disk budget of 256 MiB reached, 512 MiB written to live grants, 256 MiB of it by the "
             "growth of a file system in memory, whoever wrote there (limits.disk)");
+}
+
+TEST(SharedMemory, TheVerdictSaysThatItWasWrittenTo) {
+  EXPECT_THAT(detail_after(2 * kBudget, 2 * kBudget, false, true),
+              testing::HasSubstr("512 MiB written to /dev/shm, by the growth of a file system"));
+  EXPECT_THAT(detail_after(2 * kBudget, kBudget, true, true),
+              testing::HasSubstr("written to live grants and /dev/shm, 256 MiB of it by"));
 }
 
 }  // namespace

@@ -78,6 +78,21 @@ TEST_F(PlanTest, TheCallersUidIsNotTakenWhereSbxCannotLookAtItsOwnSandbox) {
   EXPECT_TRUE(failure.message.contains("ptrace_scope"));
 }
 
+TEST_F(PlanTest, SharedMemoryIsLentWhereEverybodyMayMakeFiles) {
+  policy = policy_with({{"isolation", "\"landlock\""}});
+  const auto reached = [](const Plan& decided) {
+    return std::ranges::find(decided.access, "/dev/shm", &Access::path) != decided.access.end();
+  };
+  EXPECT_FALSE(plan().lends_shared_memory);
+  for (const mode_t mode : {0755, 0777, 01755, 01777}) {
+    canned.files->directory("/dev/shm", mode);
+    EXPECT_EQ(plan().lends_shared_memory, mode == 01777) << mode;
+    EXPECT_EQ(reached(plan()), mode == 01777) << mode;
+  }
+  canned.files->directory("/run/shm", 01777).link("/dev/shm", "/run/shm");
+  EXPECT_FALSE(plan().lends_shared_memory);
+}
+
 TEST_F(PlanTest, ProcessesOfRootsOwnUidAreCountedWhereNoCgroupDoesIt) {
   EXPECT_FALSE(plan().counts_tasks);
   canned.host.escapes_process_limit = true;

@@ -18,6 +18,7 @@
 #include "plan/files/reach.hpp"
 #include "plan/filter/outside.hpp"
 #include "plan/tier/namespaces.hpp"
+#include "plan/tier/shared_memory.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -330,6 +331,7 @@ Status ToRules::run() {
   take_etc();
   for (const char* const path : open_in_outer_proc()) allow(path, kToRead, false);
   allow(kCpus, kToRead, true);
+  lend_shared_memory(host_, plan_);
   plan_.mounts = std::move(kept_);
   relocate();
   if (has_hidden_names_)
@@ -562,7 +564,7 @@ void note_landlock(const host::Host& host, Plan& plan) {
   if (plan.network.closed)
     note(Promise::network_mode, "no internet socket can be made, loopback included");
   note(Promise::own_ipc,
-       "unix sockets other than connected pairs, System V IPC, message queues, /dev/shm and "
+       "unix sockets other than connected pairs, System V IPC, message queues and "
        "inotify are refused");
   note(Promise::own_proc,
        "a few files of the machine's /proc can be read and the numbers of its processes probed; "
@@ -571,6 +573,7 @@ void note_landlock(const host::Host& host, Plan& plan) {
   note(Promise::disk,
        "it is measured while the program runs, so that it can be over for a moment; files without "
        "a name are not counted");
+  note_shared_memory(plan);
   if (callers_own && plan.budgets.processes > 0) note(Promise::processes, kCountsTasks);
   note(Promise::own_end,
        fmt::format("if sbx, its keeper and the keeper's second are killed or stopped at the same "

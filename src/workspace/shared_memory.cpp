@@ -1,0 +1,129 @@
+#include "workspace/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/held.hpp"
+#include "base/sys.hpp"
+#include "base/text.hpp"
+#include "plan/tier/shared_memory.hpp"
+#include "workspace/disk.hpp"
+#include "workspace/tree.hpp"
+#include "workspace/used_files.hpp"
+
+namespace sbx::workspace {
+namespace {
+
+std::unexpected<Error> not_lent(std::string message, int errno_value = 0) {
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "no-shared-memory",
+                    .message = std::move(message),
+                    .errno_value = errno_value,
+                    .retry = Retry::without_shared_memory});
+}
+
+/// In one that counts, a program can't take memory unseen, by a file without a name either.
+bool counts_its_use(int place) {
+  struct statfs facts{};
+  return ::fstatfs(place, &facts) == 0 && facts.f_type == TMPFS_MAGIC && facts.f_blocks > 0 &&
+         facts.f_files > 0;
+}
+
+bool is_everybodys(int place) {
+  struct stat facts{};
+  return ::fstat(place, &facts) == 0 && (facts.st_mode & 01777) == 01777;
+}
+
+/// The sticky bit keeps others from giving such a name to another file meanwhile.
+std::vector<Entry> files_of(int place, uid_t uid) {
+  auto entries = read_directory(place);
+  if (!entries) return {};
+  std::erase_if(*entries, [uid](const Entry& each) {
+    return !S_ISREG(each.facts.st_mode) || each.facts.st_uid != uid;
+  });
+  return std::move(*entries);
+}
+
+std::string first_of(const std::vector<std::string>& names) {
+  const std::string first =
+      std::string("'") + plan::kSharedMemory + "/" + printable(names[0]) + "'";
+  return names.size() == 1 ? first : first + " and " + std::to_string(names.size() - 1) + " more";
+}
+
+Degraded stays(const std::vector<std::string>& names) {
+  return {.promise = Promise::own_ipc,
+          .why = first_of(names) + (names.size() == 1 ? " was" : " were") +
+                 " made while the program ran, and a process that is none of its own uses " +
+                 (names.size() == 1 ? "it" : "them"),
+          .instead = "not removed"};
+}
+
+}  // namespace
+
+Result<SharedMemory> SharedMemory::take(uid_t uid) {
+  SharedMemory memory;
+  auto place = sys::open_at(AT_FDCWD, plan::kSharedMemory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!place) return not_lent(place.error().message, place.error().errno_value);
+  if (!is_everybodys(place->get()) || !counts_its_use(place->get()))
+    return not_lent("'/dev/shm' is not a tmpfs of mode 1777 with a size and a limit of inodes");
+  if (::flock(place->get(), LOCK_EX | LOCK_NB) != 0)
+    return not_lent(errno == EWOULDBLOCK ? "another run of sbx has '/dev/shm', or a process holds "
+                                           "its lock"
+                                         : "the lock of '/dev/shm' can't be taken");
+  memory.place_ = std::move(*place);
+  memory.is_cleared_ = true;  // what is there now is nobody's of this run
+  auto names = read_names(memory.lock());
+  if (names && !names->empty() && uid != ::geteuid()) {
+    sweep_private_directories([&](uid_t died) { return memory.clear_after(died); });
+    names = read_names(memory.lock());
+  }
+  if (!names) return not_lent(names.error().message, names.error().errno_value);
+  if (!names->empty()) return not_lent("'/dev/shm' is not empty: " + first_of(*names));
+  memory.uid_ = uid;
+  memory.is_cleared_ = false;
+  return memory;
+}
+
+SharedMemory::~SharedMemory() {
+  (void)clear();
+}
+
+bool SharedMemory::clear_after(uid_t died) const {
+  const auto again =
+      sys::open_at(AT_FDCWD, plan::kSharedMemory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!again) return true;
+  if (!place_.valid() && ::flock(again->get(), LOCK_EX | LOCK_NB) != 0) return false;
+  for (const Entry& each : files_of(again->get(), died))
+    (void)held::remove_file(again->get(), each.name);
+  return true;
+}
+
+std::vector<Degraded> SharedMemory::clear() {
+  if (!place_.valid() || std::exchange(is_cleared_, true)) return {};
+  const std::vector<Entry> files = files_of(place_.get(), uid_);
+  if (files.empty()) return {};
+  const bool may_be_callers = uid_ == ::geteuid();
+  UsedFiles used;
+  if (may_be_callers) {
+    for (const Entry& each : files) used.ask(held::identity_of(each.facts));
+    used.look();
+  }
+  std::vector<std::string> left;
+  for (const Entry& each : files) {
+    if (may_be_callers && used.has(held::identity_of(each.facts)))
+      left.push_back(each.name);
+    else
+      (void)held::remove_file(place_.get(), each.name);
+  }
+  if (left.empty()) return {};
+  return {stays(left)};
+}
+
+}  // namespace sbx::workspace
