@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "plan/files/path_text.hpp"
+#include "plan/tier/shared_memory.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -178,25 +179,7 @@ void note_processes(const host::Host& host, Plan& plan) {
 
 }  // namespace
 
-void note_machine(const host::Host& host, Plan& plan) {
-  note_processes(host, plan);
-  if (host.landlock_abi == 0)
-    plan.degraded.push_back({.promise = Promise::landlock,
-                             .why = "this kernel has no Landlock, or it is switched off",
-                             .instead = "the mounts alone"});
-  else if (host.landlock_abi < kLandlockScopes)
-    plan.degraded.push_back(
-        {.promise = Promise::landlock,
-         .why = fmt::format("this kernel's Landlock has no scopes (ABI {}, they came with {})",
-                            host.landlock_abi, kLandlockScopes),
-         .instead = "it guards files; signals and abstract sockets are kept in by the namespaces "
-                    "alone"});
-  if (plan.calls > 0 && host.landlock_abi < kLandlockScopes)
-    plan.degraded.push_back(
-        {.promise = Promise::landlock,
-         .why = "calls of a session share their network, and with it the names of abstract sockets",
-         .instead = "one call can connect to another's abstract sockets"});
-  note_memory(plan);
+void note_live_grants(Plan& plan) {
   if (has_live_grant(plan))
     plan.degraded.push_back({.promise = Promise::disk,
                              .why = "no kernel counts what is written into live grants",
@@ -216,7 +199,8 @@ void note_machine(const host::Host& host, Plan& plan) {
                                     "Landlock",
                              .instead = "mknod makes none anywhere in the sandbox; bind(2) can "
                                         "make sockets"});
-  if (!plan.live_in_memory.empty())
+  // /dev/shm, which has words of its own, comes last.
+  if (!plan.live_in_memory.empty() && plan.live_in_memory.front() != kSharedMemory)
     plan.degraded.push_back(
         {.promise = Promise::disk,
          .why = "'" + plan.live_in_memory.front() +
@@ -224,6 +208,28 @@ void note_machine(const host::Host& host, Plan& plan) {
          .instead = "what its whole file system grows by counts, looked at every 0.5 to 50 ms: "
                     "other programs that write there can end the run, and what takes the place of "
                     "other content does not count"});
+}
+
+void note_machine(const host::Host& host, Plan& plan) {
+  note_processes(host, plan);
+  if (host.landlock_abi == 0)
+    plan.degraded.push_back({.promise = Promise::landlock,
+                             .why = "this kernel has no Landlock, or it is switched off",
+                             .instead = "the mounts alone"});
+  else if (host.landlock_abi < kLandlockScopes)
+    plan.degraded.push_back(
+        {.promise = Promise::landlock,
+         .why = fmt::format("this kernel's Landlock has no scopes (ABI {}, they came with {})",
+                            host.landlock_abi, kLandlockScopes),
+         .instead = "it guards files; signals and abstract sockets are kept in by the namespaces "
+                    "alone"});
+  if (plan.calls > 0 && host.landlock_abi < kLandlockScopes)
+    plan.degraded.push_back(
+        {.promise = Promise::landlock,
+         .why = "calls of a session share their network, and with it the names of abstract sockets",
+         .instead = "one call can connect to another's abstract sockets"});
+  note_memory(plan);
+  note_live_grants(plan);
   if (!plan.network.own_namespace && host.landlock_abi < kLandlockScopes)
     plan.degraded.push_back(
         {.promise = Promise::network_mode,

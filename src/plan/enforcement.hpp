@@ -48,7 +48,9 @@ inline constexpr const char* kCountsNone = "processes beyond the limit are seen,
 
 /// Adds to `degraded` the second lines of defence that this machine lacks.
 void note_machine(const host::Host& host, Plan& plan);
-/// Of that: the memory of the tree.
+/// Of that: what live grants keep by weaker means.
+void note_live_grants(Plan& plan);
+/// And the memory of the tree.
 void note_memory(Plan& plan);
 
 /// Checks --require against everything in `degraded`. Errors: usage "unknown-requirement", host

@@ -90,7 +90,7 @@ std::string note_of_home(const host::Host& host) {
 Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
                        const RunRequest& request) {
   if (host.emulated) return emulated();
-  const Tier& tier = choose_tier(policy.isolation.value, host);
+  const Tier& tier = choose_tier(policy, host);
   Plan plan;
   plan.tier = tier.kind;
   plan.identity.privileged = host.privileged;

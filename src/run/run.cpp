@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/capabilities.hpp"
 #include "base/sys.hpp"
 #include "cgroup/group.hpp"
 #include "hints/hints.hpp"
@@ -168,6 +169,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   if (!options.id.empty()) list_in(settings, announcement.emplace(options.id, options.policy));
   const auto tree =
       tree_of(sandbox, plan.identity, identity, options.group, std::move(other_children));
+  std::optional<WithoutCapabilities> without(std::in_place, plan.identity.callers_own);
   Outcome outcome = SBX_TRY(
       supervise::supervise(settings, watch(*tree, sandbox, growth, entries, network),
                            {.streams = std::move(streams.supervisor), .events = options.events},
@@ -175,6 +177,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
                             .cancel = options.cancel,
                             .parent = options.parent,
                             .readers = options.readers}));
+  without.reset();
   network.put_into(outcome);
   std::ranges::move(sought.denials(), std::back_inserter(outcome.denials));
   if (plan.control_group.cpu_time != host::Means::none)

@@ -68,7 +68,8 @@ Result<OwnerCalls> OwnerCalls::make(const std::vector<std::string>& places) {
   OwnerCalls calls;
   for (const std::string& path : places)
     calls.places_.push_back(
-        {path, SBX_TRY(sys::open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW))});
+        {path, SBX_TRY(sys::open_resolved(AT_FDCWD, path, O_PATH | O_DIRECTORY,
+                                          RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS))});
   return calls;
 }
 

@@ -1,7 +1,7 @@
 """The tables of sbx-security(7), "WHAT EACH WAY KEEPS": what programs try in each way to wall them off, on this kernel, and what becomes of it.
 
 The same must hold for each caller of a way; a row that ends in ", as root" says where it does not. A cell is "enforced" (nothing of what the row says succeeds), "works" (all of it does),
-"refused" (sbx ends with an error that says so), or weaker and named by the record: the name, or "degraded" where the row has that name.
+"refused" (sbx ends with an error that says so), the way that is taken instead, or weaker and named by the record: the name, or "degraded" where the row has that name.
 "LOST" stands in no manual: the record was silent. The test prints what it sees, in the form that the manual has."""
 
 import json
@@ -24,13 +24,14 @@ OWN = {"kill the keeper", "take the server's port", "listen on any port", "ask n
 READ_HIDDEN = ("sh", "-c", "cat /host/a.txt && ! cat /host/.env")
 ASKED = {
     "filesystem.read": (["--read", "/host"], ("cat", "/host/a.txt")),
-    "filesystem.write": (["--write", "/host"], ("touch", "/host/a.txt")),
+    "filesystem.write": (["--write", "/host/plain"], ("touch", "/host/plain/a")),
+    "a grant with hidden names": (["--write", "/host"], ("touch", "/host/a.txt")),
     "filesystem.deny": (["--workspace", "/host:read-only"], READ_HIDDEN),
     "filesystem.sockets": (["--set", 'filesystem.sockets=["/host/stream"]'], ("true",)),
     "workspace, empty": (["--set", 'filesystem.workspace.mode="empty"'], ("touch", "a")),
     "workspace, read-only": (["--workspace", "/host:read-only"], ("cat", "a.txt")),
     "filesystem.workspace.mode": (["--workspace", "/host:overlay"], ("touch", "a.txt")),
-    "workspace, read-write": (["--workspace", "/host:read-write"], ("touch", "a.txt")),
+    "workspace, read-write": (["--workspace", "/host/plain:read-write"], ("touch", "a")),
     "network, host": (["--net", "host"], ("true",)),
     "network, allow-list": (["--allow-host", "example.org:443"], ("true",)),
     "--explain": (["--explain"], ("true",)),
@@ -50,9 +51,10 @@ SPENT = {
 MEANS_VARY = {"limits.memory", "limits.cpu_time"}
 # Runs sbx with each list of words, and prints the status and the record of each.
 RUNS = """
-import json, socket, subprocess, sys
+import json, os, socket, subprocess, sys
 kept = socket.socket(socket.AF_UNIX)
 kept.bind("/host/stream")
+os.mkdir("/host/plain")
 for name in ("a.txt", ".env"):
     open("/host/" + name, "w").write("text")
 answers = {}
@@ -88,9 +90,12 @@ def judged(rows, answers, record, kept, word):
             for row, (names, attempts) in rows.items()}
 
 
-def cell_of_run(row, status, record):
+def cell_of_run(row, status, record, way=None):
     if status == 125:
         return "refused" if record["outcome"]["code"] in ("needs-namespaces", "requirement-not-met", "no-landlock-tier") else record["outcome"]["code"]
+    form = (record.get("isolation") or {}).get("form")
+    if status == 0 and way and form not in (None, way):
+        return form
     return (weaker(row, record) or "works") if status == 0 else "LOST"
 
 
@@ -173,7 +178,7 @@ class Kept(SbxTest):
     def test_what_can_be_asked_for(self):
         def tried(way, uid, capabilities, options):
             runs = {row: [*options, *asked, "--", *words] for row, (asked, words) in ASKED.items()}
-            return {row: cell_of_run(row, *answer) for row, answer in self.answers(uid, capabilities, runs).items()}
+            return {row: cell_of_run(row, *answer, way) for row, answer in self.answers(uid, capabilities, runs).items()}
 
         self.is_in_the_manual("what can be asked for", tried, self.ways_here())
 

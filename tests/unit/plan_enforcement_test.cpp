@@ -78,6 +78,20 @@ TEST_F(PlanTest, TheCallersUidIsNotTakenWhereSbxCannotLookAtItsOwnSandbox) {
   EXPECT_TRUE(failure.message.contains("ptrace_scope"));
 }
 
+TEST_F(PlanTest, ALiveGrantTakesTheCallersUidWhereThatIsPossible) {
+  canned.host.changes_ids = true;
+  canned.files->directory("/srv/out").owner("/srv/out", canned.host.uid, canned.host.gid);
+  policy = policy_with({{"isolation", "\"landlock\""}});
+  EXPECT_EQ(tier_of(plan().tier).form, "own-uid");
+  policy = policy_with({{"isolation", "\"landlock\""}, {"filesystem.write", "[\"/srv/out\"]"}});
+  EXPECT_EQ(tier_of(plan().tier).form, "same-uid");
+  EXPECT_EQ(error(requiring({"own-uid"})).code, "requirement-not-met");
+  canned.files->file("/srv/out/.env", "TOKEN");
+  EXPECT_EQ(error(request({"true"})).code, "needs-namespaces");
+  canned.host.landlock_abi = 5;  // without scopes for signals
+  EXPECT_EQ(error(request({"true"})).code, "needs-namespaces");
+}
+
 TEST_F(PlanTest, SharedMemoryIsLentWhereEverybodyMayMakeFiles) {
   policy = policy_with({{"isolation", "\"landlock\""}});
   const auto reached = [](const Plan& decided) {

@@ -17,6 +17,7 @@
 #include "plan/files/path_text.hpp"
 #include "plan/files/reach.hpp"
 #include "plan/filter/outside.hpp"
+#include "plan/tier/live.hpp"
 #include "plan/tier/namespaces.hpp"
 #include "plan/tier/shared_memory.hpp"
 
@@ -105,7 +106,7 @@ Status check_asked(const RunRequest& request) {
   return {};
 }
 
-Status check_policy(const policy::Policy& policy) {
+Status check_policy(const policy::Policy& policy, bool callers_own) {
   const policy::Filesystem& files = policy.filesystem;
   if (files.system.value != "host")
     return needs_namespaces("filesystem.system = \"" + files.system.value + "\"",
@@ -113,10 +114,11 @@ Status check_policy(const policy::Policy& policy) {
   if (!files.landlock.value)
     return needs_namespaces("filesystem.landlock = false", files.landlock.origin,
                             "filesystem.landlock = true");
-  if (!files.write.empty())
+  // Only the caller's own uid writes there as the caller does.
+  if (!callers_own && !files.write.empty())
     return needs_namespaces("the grant of '" + files.write.front().value.source + "' for writing",
                             files.write.front().origin, kOverlay);
-  if (files.workspace.mode.value == policy::WorkspaceMode::read_write)
+  if (!callers_own && files.workspace.mode.value == policy::WorkspaceMode::read_write)
     return needs_namespaces("a workspace that is changed in place", files.workspace.mode.origin,
                             kOverlay);
   if (!files.sockets.empty())
@@ -395,10 +397,7 @@ Status ToRules::take(Mount step) {
 /// A file or directory of the machine, under its own path.
 Status ToRules::take_bind(Mount step) {
   const HostSource& source = *step.host_source();
-  const bool is_granted = !step.origin.file.empty();
-  if (!step.read_only())
-    return needs_namespaces("the grant of '" + source.path + "' for writing", step.origin,
-                            kOverlay);
+  const bool is_granted = !step.origin.file.empty() || !step.read_only();
   if (is_granted && step.target != source.path &&
       host_.files->canonical(step.target).value_or("") != source.path)
     return needs_namespaces("'" + source.path + "' under the other name '" + step.target + "'",
@@ -511,15 +510,22 @@ void ToRules::relocate() {
 
 Status lay_out_rules(const policy::Policy& policy, const host::Host& host,
                      const RunRequest& request, Plan& plan) {
-  SBX_TRY(check_machine(host, plan.tier == TierKind::same_uid));
+  const bool callers_own = plan.tier == TierKind::same_uid;
+  SBX_TRY(check_machine(host, callers_own));
   SBX_TRY(check_asked(request));
-  SBX_TRY(check_policy(policy));
+  SBX_TRY(check_policy(policy, callers_own));
   SBX_TRY(lay_out_mounts(policy, host, request, plan));
+  if (auto obstacle = live_obstacle(host, plan))
+    return needs_namespaces(obstacle->what, obstacle->origin, std::move(obstacle->hint));
   SBX_TRY(ToRules(policy, host, plan).run());
   plan.network.closed = plan.network.own_namespace;
   plan.network.own_namespace = false;
   plan.network.named = false;
   return {};
+}
+
+bool serves_callers_uid(const host::Host& host) {
+  return check_machine(host, true).has_value();
 }
 
 std::string place_in_private(const Plan& plan, const Mount& step) {
@@ -574,6 +580,7 @@ void note_landlock(const host::Host& host, Plan& plan) {
        "it is measured while the program runs, so that it can be over for a moment; files without "
        "a name are not counted");
   note_shared_memory(plan);
+  note_live(plan);
   if (callers_own && plan.budgets.processes > 0) note(Promise::processes, kCountsTasks);
   note(Promise::own_end,
        fmt::format("if sbx, its keeper and the keeper's second are killed or stopped at the same "

@@ -4,6 +4,7 @@
 
 #include "plan/enforcement.hpp"
 #include "plan/tier/landlock.hpp"
+#include "plan/tier/live.hpp"
 #include "plan/tier/namespaces.hpp"
 
 namespace sbx::plan {
@@ -37,11 +38,13 @@ constexpr std::array<Tier, kTierCount> kTiers{{
 
 }  // namespace
 
-const Tier& choose_tier(policy::Isolation isolation, const host::Host& host) {
+const Tier& choose_tier(const policy::Policy& policy, const host::Host& host) {
+  const policy::Isolation isolation = policy.isolation.value;
   const bool steps_down = isolation == policy::Isolation::landlock ||
                           (isolation == policy::Isolation::automatic && host.refuses_namespaces);
   if (!steps_down) return tier_of(TierKind::namespaces);
-  return tier_of(host.changes_ids ? TierKind::landlock : TierKind::same_uid);
+  const bool needs_callers = wants_live_grant(policy) && serves_callers_uid(host);
+  return tier_of(host.changes_ids && !needs_callers ? TierKind::landlock : TierKind::same_uid);
 }
 
 const Tier& tier_of(TierKind kind) {

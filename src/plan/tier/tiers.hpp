@@ -6,7 +6,8 @@ namespace sbx::plan {
 
 /// The tier of a run. `auto` steps down only where this machine has refused namespaces; a uid of
 /// the program's own comes before the caller's.
-[[nodiscard]] const Tier& choose_tier(policy::Isolation isolation, const host::Host& host);
+/// A live grant, which belongs to the caller, needs the caller's.
+[[nodiscard]] const Tier& choose_tier(const policy::Policy& policy, const host::Host& host);
 
 [[nodiscard]] const Tier& tier_of(TierKind kind);
 
