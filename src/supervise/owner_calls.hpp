@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/unique_fd.hpp"
+#include "supervise/caller_paths.hpp"
 #include "supervise/settings.hpp"
 
 namespace sbx::supervise {
@@ -29,25 +28,13 @@ class OwnerCalls {
   [[nodiscard]] std::vector<Note> notes();
 
  private:
-  struct Place {
-    std::string path;
-    UniqueFd directory;
-  };
-  /// A descriptor, or the errno.
-  struct Found {
-    UniqueFd file;
-    int error = 0;
-  };
   [[nodiscard]] std::optional<int> answer(const NotedCall& call, const CallerMemory& memory);
-  [[nodiscard]] int change_mode(const Found& found, std::uint64_t mode) const;
+  [[nodiscard]] int change_mode(const CallerPaths::Found& found, std::uint64_t mode) const;
   [[nodiscard]] int change_times(const NotedCall& call, const CallerMemory& memory) const;
-  [[nodiscard]] Found by_descriptor(const CallerMemory& memory, std::uint64_t fd) const;
-  [[nodiscard]] Found by_path(const CallerMemory& memory, std::uint64_t directory,
-                              std::uint64_t address, std::uint64_t flags) const;
-  [[nodiscard]] Found beneath(std::string_view path, bool follows) const;
-  [[nodiscard]] const Place* place_of(std::string_view path) const;
+  [[nodiscard]] CallerPaths::Found by_path(const CallerMemory& memory, std::uint64_t directory,
+                                           std::uint64_t address, std::uint64_t flags) const;
 
-  std::vector<Place> places_;
+  CallerPaths paths_;
 };
 
 }  // namespace sbx::supervise
