@@ -130,6 +130,10 @@ std::optional<Notifier::Waiting> Notifier::receive() {
 
 /// False if the caller was killed meanwhile.
 bool Notifier::answer(const Waiting& call) const {
+  if (call.taken_by != nullptr) {
+    call.taken_by->take(call.call, CallerMemory(listener_, call.id, call.thread));
+    return true;
+  }
   Answer answer;
   std::memset(&answer, 0, sizeof answer);
   answer.response.id = call.id;
@@ -206,6 +210,12 @@ Notifier::Waiting Notifier::look_at(const ::seccomp_notif& call, const Note& not
   for (std::size_t i = 0; i < 6; ++i) noted.arguments[i] = call.data.args[i];
   const CallerMemory memory(listener_, call.id, call.pid);
   Waiting waiting{.id = call.id, .is_noted = true};
+  if (note.take) {
+    waiting.taken_by = &note;
+    waiting.call = noted;
+    waiting.thread = call.pid;
+    return waiting;
+  }
   if (!note.answer) {
     note.look(noted, memory);
     waiting.goes_on = true;

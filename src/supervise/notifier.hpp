@@ -21,7 +21,8 @@ namespace sbx::supervise {
 /// Answers a sandbox's denied system calls with the policy's errno and counts them by name. It
 /// never reads the caller's memory to decide on them, and never lets a denied call continue,
 /// seccomp_unotify(2): a call continues only if the policy allows its number and registers and the
-/// filter notified it for inspection. A note may answer such a call instead (OwnerCalls).
+/// filter notified it for inspection. A note may answer such a call instead (OwnerCalls,
+/// UnixSockets).
 ///
 /// Under a flood it answers late, so that it uses at most a tenth of a CPU; the counts stay exact.
 /// Unspent time is saved for a while for calls that continue, so that honest bursts of them don't
@@ -65,7 +66,10 @@ class Notifier {
     std::uint64_t id = 0;
     int errno_value = 0;
     bool goes_on = false;
-    bool is_noted = false;  ///< no denial
+    bool is_noted = false;           ///< no denial
+    const Note* taken_by = nullptr;  ///< answers the call when that is due
+    NotedCall call{};
+    std::uint32_t thread = 0;
   };
 
   void readable(std::uint32_t events);

@@ -34,6 +34,8 @@ struct Note {
   /// Instead: the errno of the call, 0 where it was done in its place, or nothing where it may
   /// continue, which only its registers may decide.
   std::function<std::optional<int>(const NotedCall& call, const CallerMemory& memory)> answer{};
+  /// Instead: answers the call itself, now or later, by CallerMemory::finish() or give().
+  std::function<void(const NotedCall& call, const CallerMemory& memory)> take{};
 };
 
 /// What to do with output beyond its cap.

@@ -14,7 +14,7 @@ namespace sbx::supervise {
 
 /// Reads the memory of a process that waits in a notified system call. The memory may change before
 /// the kernel reads it again, so it is good for reports, and for what is done in the call's place,
-/// never for a call that continues.
+/// never for a call that continues. Copies stand for the same call.
 class CallerMemory {
  public:
   /// `listener` and `id` are those of the notification; the listener is borrowed.
@@ -34,6 +34,13 @@ class CallerMemory {
   [[nodiscard]] bool still_waits() const;
   /// As supervise::process_name().
   [[nodiscard]] std::string process_name() const;
+
+  /// Ends the call with this errno, or with success (0). No-op where the call is over.
+  void finish(int error) const;
+  /// Ends the call with a descriptor of the caller's own for the file `fd`, in one step: its
+  /// number is the call's answer. Returns the errno where that fails and the call still waits
+  /// (EMFILE: the caller can have no more), else 0.
+  [[nodiscard]] int give(int fd, bool close_on_exec) const;
 
  private:
   [[nodiscard]] std::size_t copy(std::uint64_t address, std::span<std::byte> into) const;
