@@ -65,6 +65,9 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
   if (plan.counts_tasks) context.served.assign(served_tasks().begin(), served_tasks().end());
   if (plan.identity.callers_own)
     context.served.insert(context.served.end(), served_outside().begin(), served_outside().end());
+  context.named_sockets = plan.names_sockets;
+  if (plan.names_sockets)
+    context.served.insert(context.served.end(), served_sockets().begin(), served_sockets().end());
   // A cgroup enforces its CPU quota on any CPU, and charges memory wherever it is mapped.
   context.affinity_is_budget = host.control_group.cpus == host::Means::none;
   context.memory_is_polled = host.control_group.memory == host::Means::none;

@@ -45,6 +45,14 @@ struct PlannedPlaceholder {
   std::string target;  ///< inside
 };
 
+/// A unix socket of the machine that the program may connect to, without a mount of it.
+struct GrantedSocket {
+  std::string path;  ///< canonical
+  std::string target;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+};
+
 /// A limit that each process inherits.
 struct ProcessLimit {
   int resource = 0;  ///< RLIMIT_*
@@ -146,6 +154,9 @@ struct Plan {
   std::vector<Access> access;  ///< what the program may reach
   /// The machine's /dev/shm is among that, if it is empty when the run begins.
   bool lends_shared_memory = false;
+  /// The supervisor makes, connects and binds the program's unix sockets.
+  bool names_sockets = false;
+  std::vector<GrantedSocket> sockets;  ///< that it connects to besides the program's own
   std::vector<ProcessLimit> process_limits;
   Budgets budgets;
   std::vector<int> affinity;       ///< ceil(cpus) random CPUs of the caller's; empty: all

@@ -72,6 +72,21 @@ void list_in(supervise::Settings& settings, Announcement& announcement) {
   };
 }
 
+/// First, because the first note of a call decides: what looks at one would let it go on.
+void serve(supervise::Settings& settings, supervise::UnixSockets& sockets) {
+  std::vector<supervise::Note> notes = sockets.notes();
+  settings.notes.insert(settings.notes.begin(), std::make_move_iterator(notes.begin()),
+                        std::make_move_iterator(notes.end()));
+  settings.attach = [&sockets, inner = std::move(settings.attach)](EventLoop& loop) -> Status {
+    sockets.attach(loop);
+    return inner ? inner(loop) : Status();
+  };
+  settings.detach = [&sockets, inner = std::move(settings.detach)] {
+    sockets.detach();
+    if (inner) inner();
+  };
+}
+
 /// PID 1 is dead, so the program's files no longer change. A copy that can't be read doesn't fail
 /// the run.
 void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec started,
@@ -162,6 +177,8 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   network.live_in(settings, options.events);
   auto served = SBX_TRY(owner_calls(plan));
   if (served) std::ranges::move(served->notes(), std::back_inserter(settings.notes));
+  const auto sockets = SBX_TRY(unix_sockets(plan, sandbox, identity));
+  if (sockets) serve(settings, *sockets);
   auto tasks = task_limit(plan, sandbox);
   if (tasks) std::ranges::move(tasks->notes(), std::back_inserter(settings.notes));
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));

@@ -1,9 +1,13 @@
 #include "run/settings.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "base/held.hpp"
+#include "base/sys.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/files/disk.hpp"
 
@@ -119,6 +123,44 @@ Result<std::optional<supervise::OwnerCalls>> owner_calls(const plan::Plan& plan)
   for (const plan::Access& each : plan.access)
     if (each.rights.write && each.is_directory) places.push_back(each.path);
   return SBX_TRY(supervise::OwnerCalls::make(places));
+}
+
+namespace {
+
+/// Held from now on: what takes its name later is another one.
+Result<supervise::UnixSockets::Granted> hold(const plan::GrantedSocket& socket) {
+  UniqueFd file = SBX_TRY(sys::open_at(AT_FDCWD, socket.path, O_PATH | O_NOFOLLOW));
+  const auto identity = held::identity_of(file.get());
+  if (!identity || identity->device != socket.device || identity->inode != socket.inode)
+    return fail(Error{.kind = ErrorKind::setup,
+                      .code = "changed-during-set-up",
+                      .message = "'" + socket.path + "' changed during set-up"});
+  return supervise::UnixSockets::Granted{.paths = {socket.path, socket.target},
+                                         .file = std::move(file)};
+}
+
+/// Private, so that no socket of another program lies there: others may put theirs into a directory
+/// of the machine.
+bool takes_sockets(const plan::Plan& plan, const plan::Access& access) {
+  const plan::Rights& rights = access.rights;
+  return access.is_directory && rights.write && rights.make && rights.special &&
+         access.path.starts_with(plan.private_directory + "/");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<supervise::UnixSockets>> unix_sockets(
+    const plan::Plan& plan, const spawn::Sandbox& sandbox, const spawn::MappedIdentity& identity) {
+  if (!plan.names_sockets) return nullptr;
+  supervise::UnixSockets::Options options{
+      .places = {}, .granted = {}, .ids = {}, .keeper = sandbox.pid};
+  for (const plan::Access& each : plan.access)
+    if (takes_sockets(plan, each)) options.places.push_back(each.path);
+  for (const plan::GrantedSocket& each : plan.sockets)
+    options.granted.push_back(SBX_TRY(hold(each)));
+  if (plan.identity.own_uids)
+    options.ids = SBX_TRY(supervise::ProgramIds::make(identity.uid_on_host, identity.gid_on_host));
+  return supervise::UnixSockets::make(std::move(options));
 }
 
 std::optional<supervise::TaskLimit> task_limit(const plan::Plan& plan,

@@ -15,6 +15,7 @@
 #include "supervise/streams/streams.hpp"
 #include "supervise/task_limit.hpp"
 #include "supervise/tree.hpp"
+#include "supervise/unix_sockets.hpp"
 
 /// plan, cgroup, spawn and supervise don't know each other: what one decides, in the terms of
 /// another.
@@ -49,6 +50,10 @@ struct Telling {
 /// What the supervisor does for a program with the caller's own uid; nothing for others. Errors:
 /// setup.
 [[nodiscard]] Result<std::optional<supervise::OwnerCalls>> owner_calls(const plan::Plan& plan);
+/// Unix sockets of a program that sees the machine's own; null for others, and where it has none
+/// but pairs. `ids`: the program's, where it has a uid of its own. Errors: setup.
+[[nodiscard]] Result<std::unique_ptr<supervise::UnixSockets>> unix_sockets(
+    const plan::Plan& plan, const spawn::Sandbox& sandbox, const spawn::MappedIdentity& identity);
 /// The limit of a program's processes where only the supervisor keeps it; else nothing.
 [[nodiscard]] std::optional<supervise::TaskLimit> task_limit(const plan::Plan& plan,
                                                              const spawn::Sandbox& sandbox);

@@ -5,6 +5,7 @@
 #include "host/process_view.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/files/disk.hpp"
+#include "plan/tier/landlock.hpp"
 #include "plan/tier/outer_proc.hpp"
 #include "plan/tier/shared_memory.hpp"
 #include "policy/network_match.hpp"
@@ -22,6 +23,25 @@ Status check_denied(const plan::Plan& plan) {
                .origin = plan.filter.syscalls.denied.origin,
                .hint = "start sbx outside of what listens to its system calls, or let denied calls "
                        "fail: syscalls.denied = \"errno\""});
+}
+
+/// Nobody makes and connects the program's unix sockets, which has pairs of them then.
+Status leave_sockets_unnamed(plan::Plan& plan, plan::FilterContext& context) {
+  if (!std::exchange(plan.names_sockets, false)) return {};
+  if (!plan.sockets.empty())
+    return fail({.kind = ErrorKind::host,
+                 .code = "no-landlock-tier",
+                 .message = "isolation = \"landlock\": a seccomp listener outside of sbx is in the "
+                            "way, and without one of its own sbx can't connect the program to '" +
+                            plan.sockets.front().path + "'",
+                 .hint = "start sbx outside of what listens to its system calls, or leave out "
+                         "filesystem.sockets"});
+  context.named_sockets = false;
+  context.served.clear();
+  for (Degraded& entry : plan.degraded)
+    if (entry.promise == Promise::own_ipc && entry.instead.starts_with(plan::kNoOtherSockets))
+      entry.instead.replace(0, plan::kNoOtherSockets.size(), plan::kNoNamedSockets);
+  return {};
 }
 
 /// An outer listener (of a container manager, of WSL2) excludes another one: denials are then
@@ -47,6 +67,7 @@ Result<plan::Plan> without_listener(const plan::Plan& plan) {
   plan::Plan weaker = plan;
   plan::FilterContext context = plan.filter.context;
   context.listener = false;
+  SBX_TRY(leave_sockets_unnamed(weaker, context));
   if (std::exchange(weaker.counts_tasks, false)) {
     context.served.clear();
     for (Degraded& entry : weaker.degraded)

@@ -36,7 +36,7 @@ Result<ProgramIds> ProgramIds::make(uid_t uid, gid_t gid) {
   }
   if (can) return ids;
   return fail(Error{.kind = ErrorKind::setup,
-                    .code = "no-program-ids",
+                    .code = "setup-identity",
                     .message = "sbx can't take the ids of its program without capabilities",
                     .hint = "start sbx as root, without securebits: capsh --print shows them"});
 }

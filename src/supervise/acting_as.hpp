@@ -14,7 +14,7 @@ class ProgramIds {
  public:
   /// The supervisor's own: nothing changes.
   ProgramIds() = default;
-  /// Tried once. Errors: setup "no-program-ids" where a capability stays with the other ids.
+  /// Tried once. Errors: setup "setup-identity" where a capability stays with the other ids.
   [[nodiscard]] static Result<ProgramIds> make(uid_t uid, gid_t gid);
   /// For a process that only does one thing and ends. Child-safe.
   [[nodiscard]] bool take_for_good() const;

@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::unexpected<Error> cannot_rule() {
-  return fail_errno(ErrorKind::setup, "landlock",
+  return fail_errno(ErrorKind::setup, "setup-landlock",
                     "cannot make the rules by which the program's sockets are bound");
 }
 

@@ -191,7 +191,7 @@ std::optional<int> UnixSockets::make_socket(const NotedCall& call, const CallerM
   return std::nullopt;
 }
 
-/// What is no socket of ours is connected already: it came of accept(2) or socketpair(2), or was
+/// A socket without a copy here is connected already: it came of accept(2) or socketpair(2), or was
 /// connected or bound before.
 UnixSockets::Copied UnixSockets::copied(const CallerMemory& caller, std::uint64_t fd,
                                         int otherwise) const {

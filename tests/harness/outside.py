@@ -252,8 +252,9 @@ attempt("set an attribute", lambda: os.setxattr("own", "user.sbx", b"1"))
 attempt("set a set-ID bit", lambda: became(0o4750, lambda: os.chmod("own", 0o4750)))
 # Row: pairs of unix sockets
 attempt("talk through a pair", lambda: talked_through(*socket.socketpair()))
-# Row: named unix sockets | ipc
+# Row: named unix sockets
 attempt("talk by a path", lambda: talked(socket.AF_UNIX, socket.SOCK_STREAM, "./socket"))
+# Row: abstract, datagram sockets | ipc
 attempt("talk by an abstract name", lambda: talked(socket.AF_UNIX, socket.SOCK_STREAM, b"\0own"))
 attempt("send datagrams", lambda: talked(socket.AF_UNIX, socket.SOCK_DGRAM, "./datagrams"))
 # Row: loopback | network.mode

@@ -27,7 +27,8 @@ ASKED = {
     "filesystem.write": (["--write", "/host/plain"], ("touch", "/host/plain/a")),
     "a grant with hidden names": (["--write", "/host"], ("touch", "/host/a.txt")),
     "filesystem.deny": (["--workspace", "/host:read-only"], READ_HIDDEN),
-    "filesystem.sockets": (["--set", 'filesystem.sockets=["/host/stream"]'], ("true",)),
+    "filesystem.sockets": (["--set", 'filesystem.sockets=["/host/stream"]'],
+                           ("python3", "-c", "import socket; socket.socket(socket.AF_UNIX).connect('/host/stream')")),
     "workspace, empty": (["--set", 'filesystem.workspace.mode="empty"'], ("touch", "a")),
     "workspace, read-only": (["--workspace", "/host:read-only"], ("cat", "a.txt")),
     "filesystem.workspace.mode": (["--workspace", "/host:overlay"], ("touch", "a.txt")),
@@ -53,7 +54,10 @@ MEANS_VARY = {"limits.memory", "limits.cpu_time"}
 RUNS = """
 import json, os, socket, subprocess, sys
 kept = socket.socket(socket.AF_UNIX)
+os.umask(0)
 kept.bind("/host/stream")
+os.umask(0o022)
+kept.listen(8)
 os.mkdir("/host/plain")
 for name in ("a.txt", ".env"):
     open("/host/" + name, "w").write("text")

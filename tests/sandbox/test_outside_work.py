@@ -48,7 +48,7 @@ WORK = {
     "a list of processes": "ps",
     "a file in /tmp": "date > /tmp/hard-coded.$$",
 }
-MISSES = {"a list of processes", "a file in /tmp", "a manager in a fork server", "a server of node on a path"}
+MISSES = {"a list of processes", "a file in /tmp"}
 # Which command each needs, where it is not there on every machine.
 NEEDS = {"gcc": "compiled", "make": "make", "node": "node", "npm": "npm", "git": "commit", "openssl": "openssl"}
 CHART = "import pandas, matplotlib\nmatplotlib.use('Agg')\nframe = pandas.DataFrame({'x': range(5)})\nframe.plot().figure.savefig('chart.png')\nprint(frame.x.sum())\n"

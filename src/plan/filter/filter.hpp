@@ -44,6 +44,10 @@ struct FilterContext {
   /// are refused, and openat2(2), whose flags no filter sees.
   bool truncates_unasked = false;
   bool internet_sockets = true;  ///< false: none can be made, whatever the policy allows
+  /// Outside of namespaces: the supervisor makes, connects and binds the unix sockets of the types
+  /// STREAM and SEQPACKET, whose messages name no other peer (served_sockets()). False: none but
+  /// pairs.
+  bool named_sockets = false;
   /// Numbers of allowed calls that are notified for the record: the supervisor looks at them and
   /// lets them continue. Ignored without a listener.
   std::vector<int> noted{};

@@ -56,6 +56,15 @@ bool vouched(const GuardRequest& request, unsigned argument) {
   return (request.vouched >> argument & 1) != 0;
 }
 
+/// Every C library asks for the name service's socket first, and goes on without.
+Tree::Id unix_socket_outside(Tree& tree, const GuardRequest& request) {
+  if (!request.context.named_sockets)
+    return tree.leaf(refuse_quietly(EAFNOSUPPORT, Cause::outside));
+  // Others send to any address that they name; RAW is DGRAM (unix_create).
+  return tree.any({word_masked(1, 0xf, SOCK_STREAM), word_masked(1, 0xf, SOCK_SEQPACKET)},
+                  tree.leaf(allow()), tree.leaf(refuse_quietly(ESOCKTNOSUPPORT, Cause::outside)));
+}
+
 // socket(family, type, protocol): the kernel reads all three as int, and masks SOCK_CLOEXEC and
 // SOCK_NONBLOCK out of the type.
 Tree::Id internet_socket(Tree& tree, const GuardRequest& request) {
@@ -108,10 +117,8 @@ Tree::Id socket_guard(Tree& tree, const GuardRequest& request) {
   }
   // In the machine's own network even loopback leads to other programs.
   if (!request.context.internet_sockets) node = tree.leaf(deny(EAFNOSUPPORT, Cause::outside));
-  // Every C library asks for the name service's socket first, and goes on without.
   if (request.context.outside_namespaces)
-    node = tree.branch(word_is(0, AF_UNIX), tree.leaf(refuse_quietly(EAFNOSUPPORT, Cause::outside)),
-                       node);
+    node = tree.branch(word_is(0, AF_UNIX), unix_socket_outside(tree, request), node);
   return node;
 }
 

@@ -42,6 +42,7 @@ constexpr int kServed[] = {
 #endif
     SYS_fchmod, SYS_fchmodat, 452 /* fchmodat2, Linux 6.6 */,
     SYS_fchown, SYS_fchownat, SYS_utimensat};
+constexpr int kServedSockets[] = {SYS_socket, SYS_connect, SYS_bind};
 constexpr int kServedTasks[] = {
 #if defined(__x86_64__)
     SYS_fork, SYS_vfork,
@@ -126,6 +127,10 @@ std::vector<Condition> harmless_requests() {
 
 std::span<const int> served_outside() {
   return kServed;
+}
+
+std::span<const int> served_sockets() {
+  return kServedSockets;
 }
 
 std::span<const int> served_tasks() {

@@ -35,6 +35,10 @@ namespace sbx::plan {
 /// owner of a file may do and Landlock does not see.
 [[nodiscard]] std::span<const int> served_outside();
 
+/// Those that make, connect and bind unix sockets (FilterContext::named_sockets). Landlock sees
+/// neither where a socket is connected to nor abstract names that are bound.
+[[nodiscard]] std::span<const int> served_sockets();
+
 /// Those that make a process or thread, which it answers where no limit of the kernel's counts
 /// them.
 [[nodiscard]] std::span<const int> served_tasks();

@@ -79,15 +79,27 @@ Status check_landlock(const host::Host& host, bool callers_own) {
       "podman leave by default");
 }
 
+/// kernel.yama.ptrace_scope where only root may look at processes that it has started; else empty.
+std::string yama_in_the_way(const host::Host& host) {
+  const auto scope = host.files->read_head("/proc/sys/kernel/yama/ptrace_scope", 16);
+  return !scope || scope->empty() || scope->front() < '2' ? std::string() : scope->substr(0, 1);
+}
+
 /// The supervisor reads the arguments of calls that it answers.
 Status check_looking(const host::Host& host) {
-  constexpr const char* kSetting = "/proc/sys/kernel/yama/ptrace_scope";
-  const auto scope = host.files->read_head(kSetting, 16);
-  if (!scope || scope->empty() || scope->front() < '2') return {};
-  return not_on_this_machine("isolation = \"landlock\": kernel.yama.ptrace_scope is " +
-                                 scope->substr(0, 1) +
+  const std::string scope = yama_in_the_way(host);
+  if (scope.empty()) return {};
+  return not_on_this_machine("isolation = \"landlock\": kernel.yama.ptrace_scope is " + scope +
                                  ", so that sbx can't look at the processes of its own sandbox",
                              "sysctl kernel.yama.ptrace_scope=1");
+}
+
+/// It does the calls with the program's ids: another user than root would keep its capabilities
+/// then, capabilities(7). And what it connects are unix sockets only: no other call of connect(2)
+/// and bind(2) may go on beside them, because each reads its address from memory.
+bool can_name_sockets(const policy::Policy& policy, const host::Host& host, bool callers_own) {
+  return policy.network.mode.value == policy::NetworkMode::none && yama_in_the_way(host).empty() &&
+         (callers_own || host.uid == 0);
 }
 
 Status check_machine(const host::Host& host, bool callers_own) {
@@ -106,7 +118,8 @@ Status check_asked(const RunRequest& request) {
   return {};
 }
 
-Status check_policy(const policy::Policy& policy, bool callers_own) {
+Status check_policy(const policy::Policy& policy, const Plan& plan) {
+  const bool callers_own = plan.tier == TierKind::same_uid;
   const policy::Filesystem& files = policy.filesystem;
   if (files.system.value != "host")
     return needs_namespaces("filesystem.system = \"" + files.system.value + "\"",
@@ -121,9 +134,12 @@ Status check_policy(const policy::Policy& policy, bool callers_own) {
   if (!callers_own && files.workspace.mode.value == policy::WorkspaceMode::read_write)
     return needs_namespaces("a workspace that is changed in place", files.workspace.mode.origin,
                             kOverlay);
-  if (!files.sockets.empty())
+  if (!files.sockets.empty() && !plan.names_sockets)
     return needs_namespaces("the grant of the socket '" + files.sockets.front().value + "'",
-                            files.sockets.front().origin, kCure);
+                            files.sockets.front().origin,
+                            policy.network.mode.value == policy::NetworkMode::host
+                                ? "network.mode = \"none\" (--net none)"
+                                : kCure);
   if (policy.network.mode.value == policy::NetworkMode::allow_list)
     return needs_namespaces("network.mode = \"allow-list\"", policy.network.mode.origin,
                             "network.mode = \"none\" (--net none), or \"host\"");
@@ -199,6 +215,7 @@ class ToRules {
   void find_hidden();
   Status take(Mount step);
   Status take_bind(Mount step);
+  Status take_socket(Mount step);
   void take_private(Mount step);
   Status take_by_content(Mount step);
   void take_etc();
@@ -227,6 +244,10 @@ class ToRules {
     bool is_direct = true;
   };
   Way way_to(const std::string& directory);
+  [[nodiscard]] bool is_socket(const std::string& path) const {
+    const auto facts = host_.files->look(path);
+    return facts && facts->type == host::FileType::socket;
+  }
 
   const policy::Policy& policy_;
   const host::Host& host_;
@@ -402,6 +423,7 @@ Status ToRules::take_bind(Mount step) {
       host_.files->canonical(step.target).value_or("") != source.path)
     return needs_namespaces("'" + source.path + "' under the other name '" + step.target + "'",
                             step.origin, "name the path alone: it is shown where it is");
+  if (is_socket(source.path)) return take_socket(std::move(step));
   if (!is_reached(source.path)) {
     if (!source.is_directory) return take_by_content(std::move(step));
     if (!is_granted) return {};
@@ -416,6 +438,22 @@ Status ToRules::take_bind(Mount step) {
   } else if (!is_hidden(source.path)) {
     allow(source.path, step.rights, source.is_directory, step.origin);
   }
+  kept_.push_back(std::move(step));
+  return {};
+}
+
+/// The supervisor connects to it, with the program's ids.
+Status ToRules::take_socket(Mount step) {
+  const HostSource& source = *step.host_source();
+  const auto facts = host_.files->look(source.path);
+  if (!plan_.identity.callers_own && (!facts || (facts->mode & 02U) == 0))
+    return needs_namespaces(
+        "the grant of the socket '" + source.path + "', which others than its owner can't use,",
+        step.origin, "chmod o+w of it, or run sbx as its owner");
+  plan_.sockets.push_back(
+      {.path = source.path, .target = step.target, .device = source.device, .inode = source.inode});
+  link(step);
+  places_.add(step.target, step.target);
   kept_.push_back(std::move(step));
   return {};
 }
@@ -513,7 +551,8 @@ Status lay_out_rules(const policy::Policy& policy, const host::Host& host,
   const bool callers_own = plan.tier == TierKind::same_uid;
   SBX_TRY(check_machine(host, callers_own));
   SBX_TRY(check_asked(request));
-  SBX_TRY(check_policy(policy, callers_own));
+  plan.names_sockets = can_name_sockets(policy, host, callers_own);
+  SBX_TRY(check_policy(policy, plan));
   SBX_TRY(lay_out_mounts(policy, host, request, plan));
   if (auto obstacle = live_obstacle(host, plan))
     return needs_namespaces(obstacle->what, obstacle->origin, std::move(obstacle->hint));
@@ -569,9 +608,8 @@ void note_landlock(const host::Host& host, Plan& plan) {
        "TMPDIR and HOME are in '" + plan.private_directory + "'; /tmp itself is refused");
   if (plan.network.closed)
     note(Promise::network_mode, "no internet socket can be made, loopback included");
-  note(Promise::own_ipc,
-       "unix sockets other than connected pairs, System V IPC, message queues and "
-       "inotify are refused");
+  note(Promise::own_ipc, std::string(plan.names_sockets ? kNoOtherSockets : kNoNamedSockets) +
+                             ", System V IPC, message queues and inotify are refused");
   note(Promise::own_proc,
        "a few files of the machine's /proc can be read and the numbers of its processes probed; "
        "ps, top and /proc/self don't work");
