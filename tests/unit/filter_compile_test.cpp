@@ -290,6 +290,28 @@ TEST(CompileFilter, OutsideOfNamespacesNothingThatReachesOthersCanBeAllowed) {
   EXPECT_EQ(ask(filter, "prctl", {PR_SET_DUMPABLE, 1}), kAllow);
 }
 
+TEST(CompileFilter, OutsideOfNamespacesUnixSocketsThatCanNameNobodyElseAreMadeByTheSupervisor) {
+  FilterContext context = kPlain;
+  context.outside_namespaces = context.named_sockets = true;
+  context.unix_sockets = context.internet_sockets = false;
+  context.served.assign(plan::served_sockets().begin(), plan::served_sockets().end());
+  policy::Syscalls named = syscalls();
+  named.allow = {item("socket"), item("connect"), item("bind")};
+  for (const auto& policy : {syscalls(), named}) {
+    const auto filter = compiled(policy, context);
+    for (const std::uint64_t type : Words{SOCK_STREAM, SOCK_SEQPACKET | SOCK_CLOEXEC})
+      EXPECT_EQ(ask(filter, "socket", {AF_UNIX, type}), kNotify) << type;
+    for (const std::uint64_t type : Words{SOCK_DGRAM, SOCK_RAW | SOCK_NONBLOCK})
+      EXPECT_EQ(ask(filter, "socket", {AF_UNIX, type}), quiet_answer(ESOCKTNOSUPPORT)) << type;
+    EXPECT_EQ(ask(filter, "connect", {3, 0x1000, 110}), kNotify);
+    EXPECT_EQ(ask(filter, "bind", {3, 0x1000, 110}), kNotify);
+    EXPECT_EQ(ask(filter, "listen", {3, 8}), kAllow);
+  }
+  context.listener = false;
+  for (const char* const call : {"connect", "bind"})
+    EXPECT_NE(ask(compiled(named, context), call, {3, 0x1000, 110}), kAllow) << call;
+}
+
 TEST(CompileFilter, OutsideOfNamespacesRequestsThatChangeFilesAreRefused) {
   FilterContext context = kPlain;
   context.outside_namespaces = true;
