@@ -128,15 +128,15 @@ Result<std::optional<supervise::OwnerCalls>> owner_calls(const plan::Plan& plan)
 namespace {
 
 /// Held from now on: what takes its name later is another one.
-Result<supervise::UnixSockets::Granted> hold(const plan::GrantedSocket& socket) {
+Result<supervise::GrantedSockets::Granted> hold(const plan::GrantedSocket& socket) {
   UniqueFd file = SBX_TRY(sys::open_at(AT_FDCWD, socket.path, O_PATH | O_NOFOLLOW));
   const auto identity = held::identity_of(file.get());
   if (!identity || identity->device != socket.device || identity->inode != socket.inode)
     return fail(Error{.kind = ErrorKind::setup,
                       .code = "changed-during-set-up",
                       .message = "'" + socket.path + "' changed during set-up"});
-  return supervise::UnixSockets::Granted{.paths = {socket.path, socket.target},
-                                         .file = std::move(file)};
+  return supervise::GrantedSockets::Granted{.paths = {socket.path, socket.target},
+                                            .file = std::move(file)};
 }
 
 /// Private, so that no socket of another program lies there: others may put theirs into a directory

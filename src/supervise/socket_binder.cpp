@@ -76,27 +76,20 @@ void SocketBinder::detach() {
     if (process::has_ended(worker_.get(), 1s)) (void)process::reap(worker_.get());
   }
   worker_.reset();
-  work_.clear();
+  work_ = {};
   loop_ = nullptr;
 }
 
-void SocketBinder::add(Work work) {
+void SocketBinder::start(Work work) {
   if (loop_ == nullptr) return work.done(EACCES);
-  work_.push_back(std::move(work));
-}
-
-void SocketBinder::start() {
-  while (!work_.empty() && !worker_.valid()) {
-    auto child = process::fork([this] { return bind_confined(work_.front(), rules_.get(), ids_); });
-    if (child && loop_->watch(child->process.get(), EPOLLIN, [this](std::uint32_t) { ended(); })) {
-      worker_ = std::move(child->process);
-      return;
-    }
-    if (child) (void)process::reap(child->process.get());
-    const Work work = std::move(work_.front());
-    work_.pop_front();
-    work.done(ENOMEM);
+  auto child = process::fork([&] { return bind_confined(work, rules_.get(), ids_); });
+  if (child && loop_->watch(child->process.get(), EPOLLIN, [this](std::uint32_t) { ended(); })) {
+    worker_ = std::move(child->process);
+    work_ = std::move(work);
+    return;
   }
+  if (child) (void)process::reap(child->process.get());
+  work.done(ENOMEM);
 }
 
 void SocketBinder::ended() {
@@ -107,11 +100,9 @@ void SocketBinder::ended() {
                         info.si_pid != 0 && info.si_code == CLD_EXITED;
   loop_->forget(worker_.get());
   worker_.reset();
-  Work work = std::move(work_.front());
-  work_.pop_front();
+  Work work = std::exchange(work_, {});
   work.socket.reset();  // who holds it longer keeps peers from seeing the program's close
   work.done(is_known ? info.si_status : EACCES);
-  start();
 }
 
 }  // namespace sbx::supervise

@@ -2,7 +2,6 @@
 
 #include <sys/types.h>
 
-#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,7 +17,7 @@ namespace sbx::supervise {
 /// bound, and programs pass on what getsockname(2) says: the path has to be resolved as it is
 /// written. So a process of its own does it, in the program's directory, behind rules of Landlock
 /// that let it make sockets in the program's own directories and nowhere else, whatever the program
-/// does to the path meanwhile. One at a time, and the loop goes on.
+/// does to the path meanwhile. The loop goes on.
 class SocketBinder {
  public:
   struct Work {
@@ -34,9 +33,9 @@ class SocketBinder {
   void attach(EventLoop& loop) { loop_ = &loop; }
   /// What is not done stays undone. Before the loop is gone.
   void detach();
-  void add(Work work);
-  /// Begins with what was added, as this process is itself: not within ActingAs.
-  void start();
+  [[nodiscard]] bool is_busy() const { return worker_.valid(); }
+  /// Not while it is busy, and not within ActingAs.
+  void start(Work work);
 
  private:
   void ended();
@@ -44,8 +43,8 @@ class SocketBinder {
   EventLoop* loop_ = nullptr;
   UniqueFd rules_;  ///< of Landlock
   ProgramIds ids_;
-  std::deque<Work> work_;
-  UniqueFd worker_;  ///< a pidfd: it does the first
+  Work work_;
+  UniqueFd worker_;  ///< a pidfd
 };
 
 }  // namespace sbx::supervise

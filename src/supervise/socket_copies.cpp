@@ -14,6 +14,7 @@
 
 #include "base/descriptor_reserve.hpp"
 #include "base/entries.hpp"
+#include "base/sys.hpp"
 #include "supervise/meters/process_list.hpp"
 #include "supervise/meters/process_tree.hpp"
 
@@ -36,16 +37,31 @@ SocketCopies::SocketCopies(pid_t keeper) : keeper_(keeper), most_(most_copies())
 
 bool SocketCopies::has_room() {
   if (copies_.size() < most_) return true;
-  const std::set<Inode> used = in_use();
-  std::erase_if(copies_, [&](const auto& copy) { return !used.contains(copy.first); });
+  const std::uint64_t began = sys::now_microseconds();
+  sweep();
+  constexpr std::size_t kLittle = 8;  // a part of the table
+  constexpr std::uint64_t kRest = 20;
+  const std::uint64_t ended = sys::now_microseconds();
+  if (most_ - copies_.size() < most_ / kLittle) rests_until_ = ended + kRest * (ended - began);
   return copies_.size() < most_;
+}
+
+bool SocketCopies::must_rest() const {
+  return copies_.size() >= most_ && sys::now_microseconds() < rests_until_;
+}
+
+void SocketCopies::sweep() {
+  if (const auto used = in_use())
+    std::erase_if(copies_, [&](const auto& copy) { return !used->contains(copy.first); });
 }
 
 /// Not those on their way in another socket's queue, and not those of a thread with descriptors of
 /// its own: such a socket can't be connected afterwards.
-std::set<SocketCopies::Inode> SocketCopies::in_use() const {
+std::optional<std::set<SocketCopies::Inode>> SocketCopies::in_use() const {
+  std::size_t left = 8192;  // some 10 ms
   std::set<Inode> used;
   ProcessList processes(keeper_, -1);
+  if (!processes.sees_pid1()) return std::nullopt;
   processes.refresh();
   for (const ProcessList::Process& each : processes.all()) {
     const std::string path = process_directory(each.number) + "/fd";
@@ -58,8 +74,9 @@ std::set<SocketCopies::Inode> SocketCopies::in_use() const {
       const auto inode =
           socket_in_link({link.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))});
       if (inode) used.insert(*inode);
-      return true;
+      return --left > 0;
     });
+    if (left == 0) return std::nullopt;
   }
   return used;
 }

@@ -26,8 +26,12 @@ class SocketCopies {
   explicit SocketCopies(pid_t keeper);
 
   /// Makes room where it is full: those that no process of the program has any more go. Reads every
-  /// process's list of descriptors. False: still full.
+  /// process's list of descriptors, up to a bound. False: still full.
   [[nodiscard]] bool has_room();
+  /// Where that gave little it is not to be done again at once: the loop has budgets to watch.
+  [[nodiscard]] bool must_rest() const;
+  [[nodiscard]] std::uint64_t rests_until() const { return rests_until_; }
+  [[nodiscard]] std::size_t most() const { return most_; }
   void add(UniqueFd socket);
   /// -1: none.
   [[nodiscard]] int find(Inode inode) const;
@@ -35,10 +39,13 @@ class SocketCopies {
   [[nodiscard]] static Inode inode_of(int socket);
 
  private:
-  [[nodiscard]] std::set<Inode> in_use() const;
+  void sweep();
+  /// Nothing where that can't be told.
+  [[nodiscard]] std::optional<std::set<Inode>> in_use() const;
 
   pid_t keeper_;
   std::size_t most_;
+  std::uint64_t rests_until_ = 0;  ///< microseconds
   std::map<Inode, UniqueFd> copies_;
 };
 

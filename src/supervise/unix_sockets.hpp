@@ -14,9 +14,11 @@
 #include "base/unique_fd.hpp"
 #include "supervise/acting_as.hpp"
 #include "supervise/caller_paths.hpp"
+#include "supervise/granted_sockets.hpp"
 #include "supervise/settings.hpp"
 #include "supervise/socket_binder.hpp"
 #include "supervise/socket_copies.hpp"
+#include "supervise/unix_connector.hpp"
 
 namespace sbx::supervise {
 
@@ -30,13 +32,9 @@ namespace sbx::supervise {
 /// difference. Abstract names are refused: those of the machine have no other wall.
 class UnixSockets {
  public:
-  struct Granted {
-    std::vector<std::string> paths;  ///< each leads to it
-    UniqueFd file;                   ///< O_PATH
-  };
   struct Options {
     std::vector<std::string> places;  ///< the program's own directories, without links
-    std::vector<Granted> granted;
+    std::vector<GrantedSockets::Granted> granted;
     ProgramIds ids;
     pid_t keeper = 0;  ///< of the program's processes
   };
@@ -67,7 +65,19 @@ class UnixSockets {
     std::uint64_t until = 0;  ///< microseconds; 0: SO_SNDTIMEO is not set
   };
 
-  explicit UnixSockets(Options options);
+  /// A socket(2) that waits until the copies may be swept again.
+  struct Making {
+    NotedCall call;
+    CallerMemory caller;
+  };
+  /// A bind(2) that waits for its turn: it needs descriptors only then.
+  struct Binding {
+    CallerMemory caller;
+    Inode inode = 0;
+    std::string path;
+  };
+
+  UnixSockets(Options options, UnixConnector connector);
   void answer(const NotedCall& call, const CallerMemory& caller);
   /// The errno; nothing where the call is answered, or will be.
   [[nodiscard]] std::optional<int> make_socket(const NotedCall& call, const CallerMemory& caller);
@@ -77,21 +87,25 @@ class UnixSockets {
   [[nodiscard]] static Address address_of(const NotedCall& call, const CallerMemory& caller);
   [[nodiscard]] CallerPaths::Found target(const CallerMemory& caller,
                                           const std::string& path) const;
-  [[nodiscard]] static CallerPaths::Found copy_of(const Granted& granted);
-  [[nodiscard]] const Granted* granted_at(const std::string& path) const;
-  [[nodiscard]] const Granted* granted_as(int file) const;
   [[nodiscard]] int connect_copy(Inode inode, int target);
+  void make_later();
+  void bind_next();
+  [[nodiscard]] std::optional<SocketBinder::Work> prepare(const Binding& binding);
   void try_later();
   void try_pending();
 
-  std::vector<Granted> granted_;
+  UnixConnector connector_;
+  GrantedSockets granted_;
   CallerPaths paths_;
   SocketCopies copies_;
   SocketBinder binder_;
   ProgramIds ids_;
   EventLoop* loop_ = nullptr;
   std::deque<Pending> pending_;
-  EventLoop::TimerId retry_ = EventLoop::kNoTimer;
+  std::deque<Binding> bindings_;
+  std::deque<Making> makings_;
+  EventLoop::TimerId retry_ = EventLoop::kNoTimer;  ///< of pending_
+  EventLoop::TimerId rest_ = EventLoop::kNoTimer;   ///< of makings_
 };
 
 }  // namespace sbx::supervise

@@ -277,6 +277,13 @@ if os.fork() == 0:
     os._exit(0)
 received = socket.socket(fileno=socket.recv_fds(other, 1, 1)[1][0])
 received.connect("n")
+os.mkdir("many")
+threads = [threading.Thread(target=server, args=(f"many/{i}",)) for i in range(100)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+print(len(os.listdir("many")))
 os.mkdir("d")
 inside = server("d/s")
 os.rename("d", "f")
@@ -349,6 +356,38 @@ for _ in range(len(clients)):
     full.accept()[0].close()
 waiting.join()
 print(came)
+"""
+# The same where the program makes its calls wait again, at the moment in which sbx has taken care that its own doesn't.
+TOGGLED = BEGIN + r"""
+full, other = server("full", backlog=0), server("other")
+try:
+    while True:
+        client = new()
+        client.setblocking(False)
+        answers[len(answers)] = client
+        client.connect("full")
+except BlockingIOError:
+    pass
+victim = new()
+flags = fcntl.fcntl(victim, fcntl.F_GETFL)
+def toggle():
+    while True:
+        fcntl.fcntl(victim, fcntl.F_SETFL, flags | os.O_NONBLOCK)
+        fcntl.fcntl(victim, fcntl.F_SETFL, flags)
+def wait():
+    while True:
+        libc.connect(victim.fileno(), address("full"), 110)
+children = []
+for act in (toggle, wait, wait, wait):
+    children.append(os.fork())
+    if children[-1] == 0:
+        act()
+for _ in range(10_000):
+    connected("other").close()
+    other.accept()[0].close()
+for child in children:
+    os.kill(child, 9)
+print("done")
 """
 PROGRAMS = r"""
 import asyncio, multiprocessing, multiprocessing.connection, multiprocessing.managers, os, subprocess, tempfile, threading
@@ -428,7 +467,7 @@ class UnixSockets(FilteredTest):
         for caller in self.forms():
             lines, _ = self.around(caller, OWN)
             self.assertEqual(set(lines[:6]), {"(True, True, True, '', b'x', True, 1) b'' Connection refused"}, caller)
-            self.assertEqual(lines[6:], ["True False", "['0o700', '0o777'] True", str({
+            self.assertEqual(lines[6:], ["True False", "['0o700', '0o777'] True", "100", str({
                 "twice": "Transport endpoint is already connected", "bound twice": "Invalid argument", "no socket": "Socket operation on non-socket",
                 "to a file": "Connection refused", "to nothing": "No such file or directory", "over a socket": "Address already in use"})])
 
@@ -442,6 +481,11 @@ class UnixSockets(FilteredTest):
             lines, _ = self.around(caller, FULL)
             self.assertEqual(lines[0].rsplit(" ", 1)[0], "{'for a while': 'Resource temporarily unavailable'} []", lines)
             self.assertEqual(lines[1:], ["-9", "[True]"], lines)
+
+    def test_nor_does_one_that_makes_it_wait_again(self):
+        for caller in self.forms():
+            lines, _ = self.around(caller, TOGGLED)
+            self.assertEqual(lines, ["done"], caller)
 
     def test_servers_of_programs_work(self):
         for caller in self.forms():
