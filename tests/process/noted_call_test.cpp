@@ -1,11 +1,15 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <string>
 
 #include "fake_sandbox.hpp"
 
@@ -104,6 +108,41 @@ TEST(NotedCall, DoesNotEndARunInWhichDenialsDo) {
   SKIP_WITHOUT_SECCOMP(seen);
   EXPECT_EQ(seen.verdict, "exited 0");
   EXPECT_EQ(looks->count, 1);
+}
+
+/// Has an open descriptor that is closed on exec as its answer.
+bool gives_descriptor(const char* path) {
+  const int fd = static_cast<int>(::syscall(kNoted, path));
+  struct stat facts{};
+  return fd >= 0 && ::fcntl(fd, F_GETFD) == FD_CLOEXEC && ::fstat(fd, &facts) == 0 &&
+         S_ISCHR(facts.st_mode);
+}
+
+TEST(NotedCall, IsAnsweredLaterOrByADescriptorWhereItIsTaken) {
+  FakeRun run = noting(share_looks(), [] {
+    return gives("/later", EEXIST) && gives_descriptor("/null") && gives("/now", ENOSPC) ? 0 : 1;
+  });
+  const auto loop = std::make_shared<EventLoop*>(nullptr);
+  run.settings.attach = [loop](EventLoop& own) -> Status {
+    *loop = &own;
+    return {};
+  };
+  run.settings.notes.front().look = {};
+  run.settings.notes.front().take = [loop](const NotedCall& call, const CallerMemory& caller) {
+    const std::string text = caller.text(call.arguments[0], 64).value_or("");
+    if (text == "/later") {
+      (void)(*loop)->after(1ms, [caller] { caller.finish(EEXIST); });
+    } else if (text == "/null") {
+      const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      if (const int error = caller.give(null.get(), true); error != 0) caller.finish(error);
+    } else {
+      caller.finish(ENOSPC);
+    }
+  };
+  const Seen seen = run_to_end(run);
+  SKIP_WITHOUT_SECCOMP(seen);
+  EXPECT_EQ(seen.verdict, "exited 0");
+  EXPECT_EQ(seen.denials, "");
 }
 
 TEST(NotedCall, IsReadAcrossPagesAndNotBeyondThem) {
