@@ -65,6 +65,15 @@ Degraded stays(const std::vector<std::string>& names) {
           .instead = "not removed"};
 }
 
+/// One of them may have been another program's.
+Degraded went(const std::vector<std::string>& names) {
+  return {.promise = Promise::own_ipc,
+          .why = first_of(names) + (names.size() == 1 ? " was" : " were") +
+                 " made while the program ran, and no process uses " +
+                 (names.size() == 1 ? "it" : "them"),
+          .instead = "removed"};
+}
+
 }  // namespace
 
 Result<SharedMemory> SharedMemory::take(uid_t uid) {
@@ -116,14 +125,17 @@ std::vector<Degraded> SharedMemory::clear() {
     used.look();
   }
   std::vector<std::string> left;
+  std::vector<std::string> removed;
   for (const Entry& each : files) {
     if (may_be_callers && used.has(held::identity_of(each.facts)))
       left.push_back(each.name);
-    else
-      (void)held::remove_file(place_.get(), each.name);
+    else if (held::remove_file(place_.get(), each.name))
+      removed.push_back(each.name);
   }
-  if (left.empty()) return {};
-  return {stays(left)};
+  std::vector<Degraded> told;
+  if (!left.empty()) told.push_back(stays(left));
+  if (may_be_callers && !removed.empty()) told.push_back(went(removed));
+  return told;
 }
 
 }  // namespace sbx::workspace
