@@ -195,7 +195,7 @@ class Lent(FilteredTest):
 
     def test_what_others_use_stays(self):
         told = ["'/dev/shm/mapped' and 1 more were made while the program ran, and a process that is none of its own uses them",
-                "'/dev/shm/unused' was made while the program ran, and no process uses it"]
+                "'/dev/shm/own' and 1 more were made while the program ran, and no process uses them"]
         for container, is_own in self.containers():
             mine = "['mapped', 'open', 'unused'] True []" if is_own else f"['mapped', 'open'] True {told}"
             self.assertEqual(self.lines(MEANWHILE, container), [mine])
