@@ -97,13 +97,9 @@ TEST_F(ContextOrdersTest, LeaveOnlyTheirCellsAtTheEnd) {
 }
 
 TEST(EndWords, AreOnlySaidToWhoDoesNotKnowTheCause) {
-  EXPECT_NE(words_of_call_end(EndCause::kill), nullptr);
-  EXPECT_EQ(words_of_context_end(EndCause::kill), nullptr);
-  for (const EndCause cause : {EndCause::stop, EndCause::lifetime}) {
-    EXPECT_NE(words_of_call_end(cause), nullptr);
-    EXPECT_NE(words_of_context_end(cause), nullptr);
-  }
-  EXPECT_EQ(words_of_call_end(EndCause::owner), nullptr);
+  for (const EndCause cause : {EndCause::kill, EndCause::stop, EndCause::lifetime})
+    EXPECT_NE(words_of_end(cause), nullptr);
+  EXPECT_EQ(words_of_end(EndCause::owner), nullptr);
 }
 
 }  // namespace
