@@ -45,6 +45,7 @@ enum class Retry : std::uint8_t {
   without_listener,       ///< a seccomp listener outside of sbx excludes another one (EBUSY)
   with_outer_proc,        ///< no procfs of the sandbox's own can be mounted (EPERM)
   keeps_host_name,        ///< the host name can't be set (EPERM)
+  with_callers_uid,       ///< a uid of the program's own does not reach the command
   without_shared_memory,  ///< another run has the machine's /dev/shm, or it is not empty
   without_namespaces,     ///< this machine refuses namespaces, or what a sandbox needs in them
 };

@@ -88,12 +88,8 @@ std::string note_of_home(const host::Host& host) {
          instead;
 }
 
-}  // namespace
-
-Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
+Result<Plan> plan_with(const Tier& tier, const policy::Policy& policy, const host::Host& host,
                        const RunRequest& request) {
-  if (host.emulated) return emulated();
-  const Tier& tier = choose_tier(policy, host);
   Plan plan;
   plan.tier = tier.kind;
   plan.identity.privileged = host.privileged;
@@ -129,6 +125,17 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
   plan.required = request.require;
   SBX_TRY(check_requirements(plan.required, plan));
   return plan;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
+                       const RunRequest& request) {
+  if (host.emulated) return emulated();
+  auto plan = plan_with(choose_tier(policy, host), policy, host, request);
+  if (plan) return plan;
+  const Tier* const instead = tier_instead(plan.error(), host);
+  return instead == nullptr ? plan : plan_with(*instead, policy, host, request);
 }
 
 }  // namespace sbx::plan

@@ -85,7 +85,16 @@ std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> HeldSandbox::start
     }
     if (!tried.insert(error.retry).second) return std::unexpected(policy::Findings{error});
     auto weaker = weaker_plan(plan, prepared->host, error);
-    if (!weaker) return std::unexpected(policy::Findings{std::move(weaker).error()});
+    if (!weaker) {
+      Error why = std::move(weaker).error();
+      if (why.retry == Retry::without_namespaces &&
+          prepared->policy.isolation.value == policy::Isolation::automatic) {
+        prepared->host.refuses_namespaces = true;
+        const auto without = plan::make_plan(prepared->policy, prepared->host, prepared->program);
+        if (!without) add_why_not_without(without.error(), why);
+      }
+      return std::unexpected(policy::Findings{std::move(why)});
+    }
     plan = std::move(*weaker);
   }
 }

@@ -18,6 +18,7 @@
 #include "run/hints.hpp"
 #include "run/run.hpp"
 #include "run/user_settings.hpp"
+#include "run/weaker_plan.hpp"
 
 namespace sbx::run {
 namespace {
@@ -131,18 +132,12 @@ class Launch {
         error.hint += (error.hint.empty() ? "" : "\n") +
                       std::string(
                           "or with weaker isolation, which works here: --isolation "
-                          "landlock (what is lost: sbx doctor)");
+                          "landlock (what is lost: sbx-security(7))");
       return;
     }
     host_.refuses_namespaces = true;
     auto plan = plan::make_plan(policy, host_, program_);
-    if (!plan) {
-      const Error& why = plan.error();
-      Error& error = answer_.errors.front();
-      error.hint += (error.hint.empty() ? "" : "; ") + std::string("nor does it work without: ") +
-                    why.text() + (why.hint.empty() ? "" : ": " + why.hint);
-      return;
-    }
+    if (!plan) return add_why_not_without(plan.error(), answer_.errors.front());
     answer_.errors.clear();
     answer_.plan = std::move(*plan);
     run_plan();

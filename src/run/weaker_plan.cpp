@@ -151,6 +151,7 @@ Result<plan::Plan> without_shared_memory(const plan::Plan& plan, const Error& er
 Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, const Error& error) {
   switch (error.retry) {
     case Retry::none:
+    case Retry::with_callers_uid:    // make_plan() has tried that
     case Retry::without_namespaces:  // with other paths: launch() makes another plan
       break;
     case Retry::with_copies:
@@ -167,6 +168,11 @@ Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, c
       return without_shared_memory(plan, error);
   }
   return fail(error);
+}
+
+void add_why_not_without(const Error& why, Error& error) {
+  error.hint += (error.hint.empty() ? "" : "; ") + std::string("nor does it work without: ") +
+                why.text() + (why.hint.empty() ? "" : ": " + why.hint);
 }
 
 }  // namespace sbx::run

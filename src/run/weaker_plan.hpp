@@ -10,4 +10,7 @@ namespace sbx::run {
 [[nodiscard]] Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host,
                                              const Error& error);
 
+/// Adds to an error that names what isolation = "auto" has tried last.
+void add_why_not_without(const Error& why, Error& error);
+
 }  // namespace sbx::run

@@ -2,6 +2,8 @@
 All of it runs in containers of runc: what goes wrong ends with them."""
 
 import json
+import os
+import shutil
 
 from containers import FilteredTest
 from outside import AROUND, ATTEMPTS, HOPPING, LAST, NOT_EVERYWHERE, REACHED_WHERE_GRANTED, SEEN, opened
@@ -99,6 +101,24 @@ class OwnUid(FilteredTest):
         self.assertEqual({each["what"] for each in record["degraded"]} - {"limits.memory", "limits.cpu_time"},
                          {"isolation", "names", "tmp", "network.mode", "ipc", "proc", "hostname", "limits.disk", "end"})
         self.assertNotEqual(self.record("--", "id", "-u")["stdout"]["text"], record["stdout"]["text"].split(",")[0].strip("("))
+
+    def test_an_interpreter_in_roots_home_runs_with_the_callers_uid(self):
+        """As installers put it there for root: pyenv, conda, nvm. Where its files are open to everybody, it has a uid of its own."""
+        python = os.path.realpath("/usr/bin/python3")
+        for mode, form in ((0o700, "same-uid"), (0o755, "own-uid")):
+            container = self.container()
+            prefix = self.root / "root/py"
+            (prefix / "bin").mkdir(parents=True)
+            (prefix / "lib").mkdir()
+            (prefix / "lib" / os.path.basename(python)).symlink_to(f"/usr/lib/{os.path.basename(python)}")
+            shutil.copy(python, prefix / "bin/python3")
+            prefix.parent.chmod(mode)
+            words = ("--", "/root/py/bin/python3", "-c", "print(6 * 7)")
+            record = self.record(*words, container=container)
+            self.assertEqual((record["isolation"]["form"], record["stdout"]["text"]), (form, "42\n"), record)
+            if form == "same-uid":
+                refused = self.record("--require", "own-uid", *words, container=container, status=125)
+                self.assertEqual(refused["outcome"]["code"], "requirement-not-met", refused)
 
     def test_the_end_of_sbx_of_its_keeper_and_of_the_time_takes_everything_along(self):
         for killed, timeout, status in (("sbx", "60s", "-9"), ("keeper", "60s", "125"), ("interrupt", "60s", "130"), ("nothing", "2s", "124")):

@@ -17,6 +17,7 @@
 #include "plan/files/path_text.hpp"
 #include "plan/files/reach.hpp"
 #include "plan/filter/outside.hpp"
+#include "plan/program/build_directory.hpp"
 #include "plan/tier/live.hpp"
 #include "plan/tier/namespaces.hpp"
 #include "plan/tier/shared_memory.hpp"
@@ -215,6 +216,7 @@ class ToRules {
   void find_hidden();
   Status take(Mount step);
   Status take_bind(Mount step);
+  [[nodiscard]] std::unexpected<Error> out_of_reach() const;
   Status take_socket(Mount step);
   void take_private(Mount step);
   Status take_by_content(Mount step);
@@ -426,6 +428,7 @@ Status ToRules::take_bind(Mount step) {
   if (is_socket(source.path)) return take_socket(std::move(step));
   if (!is_reached(source.path)) {
     if (!source.is_directory) return take_by_content(std::move(step));
+    if (is_within(plan_.executable, step.target)) return out_of_reach();
     if (!is_granted) return {};
     return needs_namespaces(
         "the grant of '" + source.path + "', which others than its owner can't read or reach,",
@@ -440,6 +443,18 @@ Status ToRules::take_bind(Mount step) {
   }
   kept_.push_back(std::move(step));
   return {};
+}
+
+/// An interpreter in root's home, as its installers put it there.
+std::unexpected<Error> ToRules::out_of_reach() const {
+  return fail(
+      {.kind = ErrorKind::policy,
+       .code = "needs-namespaces",
+       .message = "'" + plan_.executable +
+                  "' can't be run with a uid of its own (isolation = \"landlock\"): only its owner "
+                  "can reach it",
+       .hint = "install it outside of root's home, such as in /usr/local; or " + std::string(kCure),
+       .retry = Retry::with_callers_uid});
 }
 
 /// The supervisor connects to it, with the program's ids.
@@ -534,6 +549,7 @@ void ToRules::take_etc() {
 void ToRules::relocate() {
   for (std::string& word : plan_.command)
     if (word.starts_with('/')) word = places_.of(word);
+  move_build_directory(plan_.command, places_.of("/tmp"));
   plan_.executable = places_.of(plan_.executable);
   plan_.working_directory = places_.of(plan_.working_directory);
   for (std::string& entry : plan_.environment) {
@@ -637,10 +653,11 @@ void note_landlock(const host::Host& host, Plan& plan) {
                          : "")});
   note_memory(plan);
   plan.weaker_isolation = fmt::format(
-      "weaker isolation (landlock, {} uid): names of the machine's files and processes are "
-      "visible; "
-      "sbx doctor lists the rest",
-      callers_own ? "same" : "own");
+      "weaker isolation (landlock, {}): names of the machine's files and processes are visible; -v "
+      "lists the rest",
+      !callers_own    ? "own uid"
+      : host.uid == 0 ? "same uid, root"
+                      : "same uid");
   plan.notes.push_back(plan.weaker_isolation);
 }
 

@@ -12,10 +12,12 @@ constexpr const char* kWithout =
     "/dev/shm is refused: shared memory and semaphores with names, and the locks of Python's "
     "multiprocessing, fail";
 constexpr const char* kOfOwnUid =
-    "/dev/shm is the machine's: what other programs make there while the program runs can be read "
+    "/dev/shm is the machine's, if it is empty then: what other programs make there while the "
+    "program runs can be read "
     "where permissions allow; what the program leaves there is removed";
 constexpr const char* kOfCallers =
-    "/dev/shm is the machine's: what the caller's other programs make there while the program runs "
+    "/dev/shm is the machine's, if it is empty then: what the caller's other programs make there "
+    "while the program runs "
     "can be read and changed, and is removed at the end unless a process uses it";
 constexpr const char* kCounted = "no kernel counts what one program holds in /dev/shm";
 
@@ -62,6 +64,10 @@ void withhold_shared_memory(std::string why, Plan& plan) {
   std::erase_if(plan.degraded, [](const Degraded& each) {
     return each.instead == kOfOwnUid || each.instead == kOfCallers || each.why == kCounted;
   });
+  // A program that is refused names neither sbx nor the reason.
+  const std::string before = plan.weaker_isolation;
+  plan.weaker_isolation += "; the locks of multiprocessing fail: " + why;
+  std::ranges::replace(plan.notes, before, plan.weaker_isolation);
   note(plan, Promise::own_ipc, std::move(why), kWithout);
 }
 

@@ -47,6 +47,11 @@ const Tier& choose_tier(const policy::Policy& policy, const host::Host& host) {
   return tier_of(host.changes_ids && !needs_callers ? TierKind::landlock : TierKind::same_uid);
 }
 
+const Tier* tier_instead(const Error& error, const host::Host& host) {
+  const bool helps = error.retry == Retry::with_callers_uid && serves_callers_uid(host);
+  return helps ? &tier_of(TierKind::same_uid) : nullptr;
+}
+
 const Tier& tier_of(TierKind kind) {
   return kTiers[static_cast<std::size_t>(kind)];
 }
