@@ -55,7 +55,9 @@ Finding namespaces(const Asked& asked) {
   if (worked(asked))
     return {.name = "user namespaces", .fact = "user, mount, pid, net, ipc, uts and cgroup"};
   const Error error = error_of_run(asked);
-  return missing("user namespaces", error.text(), "nothing can be run", error.hint);
+  // Its last line names another way to run.
+  return missing("user namespaces", error.text(), "nothing can be run in them",
+                 error.hint.substr(0, error.hint.find('\n')));
 }
 
 /// For features that can only be tested inside the namespaces.

@@ -99,7 +99,7 @@ plan::RunRequest request_of(const host::Host& host, const policy::Policy& policy
 }
 
 Texts error_texts(const Error& error) {
-  return {"error", error.code, error.text(), error.hint};
+  return {"error", error.code, error.text(), error.hint.substr(0, error.hint.find('\n'))};
 }
 
 /// "cgroup v1", for messages.

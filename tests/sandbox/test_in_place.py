@@ -69,6 +69,10 @@ class InPlace(SbxTest):
                 victim.kill()
         self.assertEqual(opened(json.loads(ended.text)), SEEN, ended)
 
+    def test_a_program_is_compiled_where_it_may_write(self):
+        ended = self.sbx("--isolation", "landlock", "--lang", "c", "-c", '#include <stdio.h>\nint main(void) { puts("compiled"); }')
+        self.assertEqual((ended.outcome["exit_code"], ended.text), (0, "compiled\n"), ended)
+
     def test_a_workspace_changes_where_its_changes_are_applied(self):
         file = self.work / "a.txt"
         file.write_text("old")

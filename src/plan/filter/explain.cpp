@@ -291,11 +291,12 @@ class Teller {
         return deny_without_entry();
       case Cause::personality:
       case Cause::polled_memory:
-      case Cause::set_id_mode:
       case Cause::unseen_mode:
       case Cause::special_file:
       case Cause::whiteout:
         return allow_name(call_.name);
+      case Cause::set_id_mode:  // sbx sets modes in the program's place then, and not these
+        return context_.outside_namespaces ? std::string() : allow_name(call_.name);
       case Cause::polled_writes:
         return std::string_view(call_.name) == "ioctl" ? allow_value(1, hex(argument(1)))
                                                        : allow_name(call_.name);
@@ -325,9 +326,15 @@ class Teller {
       case Cause::outer_proc:
         return {};
       case Cause::outside:
-        return "isolation = \"namespaces\"";
+        return is_internet_socket() ? "network.mode = \"host\" (--net host)"
+                                    : "isolation = \"namespaces\"";
     }
     return {};
+  }
+
+  [[nodiscard]] bool is_internet_socket() const {
+    return std::string_view(call_.name) == "socket" && !context_.internet_sockets &&
+           (argument(0) == AF_INET || argument(0) == AF_INET6);
   }
 
   [[nodiscard]] bool family_needs_privilege() const {

@@ -9,6 +9,8 @@ namespace {
 // A name of its own for each call of a session, which share /tmp. It is hidden, because programs
 // list /tmp, and not in the working directory, which is the caller's.
 constexpr std::string_view kBuild = "build=/tmp/.sbx-build-";
+constexpr std::string_view kAssigned = "build=";
+constexpr std::string_view kTmp = "/tmp";
 constexpr std::size_t kRandom = 16;  ///< letters of random_hex()
 // Without -p mkdir(1) refuses a name that exists, so that no link or directory of another call is
 // used.
@@ -27,6 +29,10 @@ constexpr std::string_view kFromArgument =
 constexpr std::string_view kFromInput = "cat >\"$source\" || exit\n";
 
 constexpr std::string_view kEnd = "\nexec \"$build/program\" \"$@\"\n";
+
+bool has_build(const std::vector<std::string>& command) {
+  return command.size() >= 4 && command[1] == "-c" && command[2].starts_with(kBuild);
+}
 
 }  // namespace
 
@@ -48,10 +54,14 @@ std::vector<std::string> recipe_words(const Recipe& recipe, std::string_view lan
 }
 
 std::string build_directory_of(const std::vector<std::string>& command) {
-  constexpr std::string_view kTmp = "build=/tmp/";
-  if (command.size() < 4 || command[1] != "-c" || !command[2].starts_with(kBuild)) return {};
-  std::string name = command[2].substr(kTmp.size(), kBuild.size() - kTmp.size() + kRandom);
+  if (!has_build(command)) return {};
+  constexpr std::size_t kName = kAssigned.size() + kTmp.size() + 1;
+  std::string name = command[2].substr(kName, kBuild.size() - kName + kRandom);
   return name.contains('/') ? std::string() : name;
+}
+
+void move_build_directory(std::vector<std::string>& command, const std::string& tmp) {
+  if (has_build(command)) command[2].replace(kAssigned.size(), kTmp.size(), tmp);
 }
 
 }  // namespace sbx::plan
