@@ -59,11 +59,13 @@ class Search {
           break;
         case Trouble::denied:
           // The most probable reading of the line alone: the others may be words of the message.
-          if (name == word.names.front() && places_.may_be_read(name))
+          hint = about_place_elsewhere(name);
+          if (!hint && name == word.names.front() && places_.may_be_read(name))
             hint = about_write_denied(name);
           break;
         case Trouble::write_denied:
-          hint = about_write_denied(name);
+          hint = about_place_elsewhere(name);
+          if (!hint) hint = about_write_denied(name);
           break;
         case Trouble::missing:
           hint = about_environment(name);
@@ -183,15 +185,31 @@ class Search {
     const auto* exited = std::get_if<Exited>(&facts_.outcome.verdict);
     if (has_own_root() || (exited != nullptr && exited->code == kNotExecutable))
       return std::nullopt;
+    return about_read_only(name);
+  }
+
+  /// Without namespaces the program's own directories have other paths than it knows.
+  [[nodiscard]] std::optional<Hint> about_place_elsewhere(const std::string& name) const {
+    if (has_own_root() || places_.inside(name) != name ||
+        plan::is_within(name, facts_.plan.private_directory))
+      return std::nullopt;
+    for (const plan::Mount& step : facts_.plan.mounts)
+      if (const auto* const copy = step.as<plan::mount::Copy>();
+          copy != nullptr && plan::is_within(name, copy->source.path) && name != copy->source.path)
+        return Hint{.kind = HintKind::not_granted,
+                    .what = name,
+                    .text = fmt::format(
+                        "\"{}\" is in the workspace, of which a program without namespaces has a "
+                        "copy; from its working directory, \"{}\" leads there",
+                        name, name.substr(copy->source.path.size() + 1))};
     for (const std::string_view temporary : {"/tmp", "/var/tmp"})
-      if (plan::is_within(name, temporary) && places_.inside(name) == name &&
-          !places_.is_shown(name))
+      if (plan::is_within(name, temporary) && !places_.is_shown(name))
         return Hint{.kind = HintKind::read_only,
                     .what = name,
-                    .text = fmt::format("\"{}\" is in {}, where no program writes without "
+                    .text = fmt::format("\"{}\" is in {}, which no program reaches without "
                                         "namespaces; $TMPDIR names a directory for that",
                                         name, temporary)};
-    return about_read_only(name);
+    return std::nullopt;
   }
 
   [[nodiscard]] std::optional<Hint> about_missing(const std::string& name) const {

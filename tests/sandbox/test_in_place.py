@@ -115,6 +115,17 @@ class InPlace(SbxTest):
             self.assertEqual((what, options), (str(self.work / name), [option, ".:overlay" if option == "--workspace" else str(self.work / name)]), code)
             self.exited(self.sbx("--isolation", "landlock", *options, script))
 
+    def test_paths_that_lie_elsewhere_here_are_told(self):
+        """Twins: what the hint names works."""
+        self.write("data.csv", "text")
+        for directory in (self.tmp, self.work):
+            directory.chmod(0o755)
+        python = lambda code: ("--workspace", f"{self.work}:overlay", "--", "python3", "-c", code)
+        for path, what, ways in ((f"{self.work}/data.csv", f"{self.work}/data.csv", "open('data.csv')"),
+                                 (f"/tmp/x-{os.getpid()}", f"/tmp/x-{os.getpid()}", "import os; open(os.environ['TMPDIR'] + '/x', 'w')")):
+            self.assertEqual(self.hints(*python(f"open({path!r}, 'a')")), [(what, [])])
+            self.exited(self.sbx("--isolation", "landlock", *python(ways)))
+
     def test_a_failed_guess_names_no_option_that_is_refused(self):
         """At a terminal, where the caller's home is told: nothing is shown under another name, but a file can be copied there."""
         for name in ("notes.txt", "more/deep.txt"):
