@@ -29,7 +29,7 @@ constexpr auto kKeys = std::to_array<Key>({
   {"extends", Type::parents, Order::free, kOfText, "", "", "policies to start from: built-in names, or paths relative to this file"},
   {"locked", Type::boolean, Order::larger, SBX_AT(locked), "false", "", "true seals what stands so far: later layers may only narrow it"},
   {"enforcement", Type::word, Order::smaller, SBX_AT(enforcement), "strict", "strict|best-effort", "what to do when this machine can't enforce a rule: strict refuses to run; best-effort is for rules that a run can do without, and this version has none: it refuses too"},
-  {"isolation", Type::word, Order::smaller, SBX_AT(isolation), "namespaces", "namespaces|auto|landlock", "how a program is walled off: in namespaces; auto: in what this machine gives, namespaces first; landlock: without namespaces, with a uid of its own behind Landlock, for root in a container; sbx-security(7) says what that does not hold"},
+  {"isolation", Type::word, Order::smaller, SBX_AT(isolation), "namespaces", "namespaces|auto|landlock", "how a program is walled off: in namespaces; auto: in what this machine gives, namespaces first; landlock: without namespaces, behind Landlock, with a uid of its own for root in a container and else the caller's; sbx-security(7) says what that does not hold"},
 
   {"interpreters.allow", Type::texts, Order::subset_of_all, SBX_AT(interpreters.allow), "", "", "when not empty: only these may be the top-level command", Entry::command},
   {"interpreters.venv", Type::text, Order::fixed, SBX_AT(interpreters.venv), "", "", "a virtual environment whose interpreter and packages are used, read-only; empty: the project's own .venv, if the workspace shows one", Entry::path},
