@@ -17,31 +17,8 @@
 namespace sbx::supervise {
 namespace {
 
-/// An option of a socket that is left out for a while. The program has the same socket: where it
-/// sets the option at this moment, that is lost.
-class WithoutOption {
- public:
-  WithoutOption(int socket, int option) : socket_(socket), option_(option) {
-    socklen_t size = sizeof was_;
-    if (::getsockopt(socket_, SOL_SOCKET, option_, &was_, &size) != 0) was_ = 0;
-    if (was_ != 0) set(0);
-  }
-  WithoutOption(const WithoutOption&) = delete;
-  WithoutOption& operator=(const WithoutOption&) = delete;
-  ~WithoutOption() {
-    if (was_ != 0) set(was_);
-  }
-
- private:
-  void set(int value) const {
-    (void)::setsockopt(socket_, SOL_SOCKET, option_, &value, sizeof value);
-  }
-  int socket_;
-  int option_;
-  int was_ = 0;
-};
-
-/// The same for a call that must not wait. FIONBIO changes this flag and no other.
+/// The program has the same socket: where it sets the flag at this moment, that is lost.
+/// FIONBIO changes this flag and no other.
 class WithoutWaiting {
  public:
   explicit WithoutWaiting(int socket) : socket_(socket), waits_(UnixConnector::waits(socket)) {
@@ -102,16 +79,11 @@ void UnixConnector::interrupt_after(long nanoseconds) const {
   SBX_ASSERT(::timer_settime(timer_, 0, &times, nullptr) == 0);
 }
 
-/// A socket that passes credentials would be given an abstract name, unix(7), and could listen
-/// there where it can't be connected.
 int UnixConnector::connect(int socket, int target) const {
-  constexpr int kPassPidfd = 76;      // SO_PASSPIDFD, Linux 6.5
   constexpr long kLongest = 500'000;  // nanoseconds
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::ranges::copy(own_link(target), address.sun_path);
-  const WithoutOption credentials(socket, SO_PASSCRED);
-  const WithoutOption descriptor(socket, kPassPidfd);
   const WithoutWaiting now(socket);
   interrupt_after(kLongest);
   const int answer = ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address);

@@ -84,7 +84,7 @@ void UnixSockets::detach() {
   pending_.clear();
   bindings_.clear();
   makings_.clear();
-  for (EventLoop::TimerId* const timer : {&retry_, &rest_})
+  for (EventLoop::TimerId* const timer : {&retry_, &rest_, &turn_})
     if (loop_ != nullptr) loop_->cancel(std::exchange(*timer, EventLoop::kNoTimer));
   loop_ = nullptr;
 }
@@ -250,8 +250,26 @@ std::optional<int> UnixSockets::bind(const NotedCall& call, const CallerMemory& 
   return std::nullopt;
 }
 
+/// A burst goes on at once; a flood would use more time of a CPU than its own program.
+bool UnixSockets::must_save_binds() {
+  constexpr std::uint64_t kEach = 20'000;
+  constexpr std::uint64_t kSaved = 64 * kEach;
+  const std::uint64_t now = sys::now_microseconds();
+  binds_at_ = std::max(binds_at_, now - std::min(now, kSaved));
+  if (binds_at_ <= now) {
+    binds_at_ += kEach;
+    return false;
+  }
+  if (turn_ == EventLoop::kNoTimer && loop_ != nullptr)
+    turn_ = loop_->at(binds_at_, [this] {
+      turn_ = EventLoop::kNoTimer;
+      bind_next();
+    });
+  return true;
+}
+
 void UnixSockets::bind_next() {
-  while (!binder_.is_busy() && !bindings_.empty()) {
+  while (!binder_.is_busy() && !bindings_.empty() && !must_save_binds()) {
     const Binding next = std::move(bindings_.front());
     bindings_.pop_front();
     if (auto work = prepare(next))

@@ -90,6 +90,7 @@ class UnixSockets {
   [[nodiscard]] int connect_copy(Inode inode, int target);
   void make_later();
   void bind_next();
+  [[nodiscard]] bool must_save_binds();
   [[nodiscard]] std::optional<SocketBinder::Work> prepare(const Binding& binding);
   void try_later();
   void try_pending();
@@ -106,6 +107,9 @@ class UnixSockets {
   std::deque<Making> makings_;
   EventLoop::TimerId retry_ = EventLoop::kNoTimer;  ///< of pending_
   EventLoop::TimerId rest_ = EventLoop::kNoTimer;   ///< of makings_
+  EventLoop::TimerId turn_ = EventLoop::kNoTimer;   ///< of bindings_
+  /// Each takes a process. When the next may begin, were none saved: microseconds.
+  std::uint64_t binds_at_ = 0;
 };
 
 }  // namespace sbx::supervise

@@ -51,6 +51,14 @@ std::vector<Entry> files_of(int place, uid_t uid) {
   return std::move(*entries);
 }
 
+std::vector<std::string> names_of_others(int place, uid_t uid) {
+  std::vector<std::string> names;
+  const auto entries = read_directory(place);
+  for (const Entry& each : entries ? *entries : std::vector<Entry>())
+    if (each.facts.st_uid != uid) names.push_back(each.name);
+  return names;
+}
+
 std::string first_of(const std::vector<std::string>& names) {
   const std::string first =
       std::string("'") + plan::kSharedMemory + "/" + printable(names[0]) + "'";
@@ -61,6 +69,15 @@ Degraded stays(const std::vector<std::string>& names) {
   return {.promise = Promise::own_ipc,
           .why = first_of(names) + (names.size() == 1 ? " was" : " were") +
                  " made while the program ran, and a process that is none of its own uses " +
+                 (names.size() == 1 ? "it" : "them"),
+          .instead = "not removed"};
+}
+
+/// A program can give a file of another user's a second name there, link(2).
+Degraded belongs_to_others(const std::vector<std::string>& names) {
+  return {.promise = Promise::own_ipc,
+          .why = first_of(names) + (names.size() == 1 ? " was" : " were") +
+                 " made while the program ran, and another user owns " +
                  (names.size() == 1 ? "it" : "them"),
           .instead = "not removed"};
 }
@@ -117,10 +134,10 @@ bool SharedMemory::clear_after(uid_t died) const {
 std::vector<Degraded> SharedMemory::clear() {
   if (!place_.valid() || std::exchange(is_cleared_, true)) return {};
   const std::vector<Entry> files = files_of(place_.get(), uid_);
-  if (files.empty()) return {};
+  const std::vector<std::string> others = names_of_others(place_.get(), uid_);
   const bool may_be_callers = uid_ == ::geteuid();
   UsedFiles used;
-  if (may_be_callers) {
+  if (may_be_callers && !files.empty()) {
     for (const Entry& each : files) used.ask(held::identity_of(each.facts));
     used.look();
   }
@@ -133,6 +150,7 @@ std::vector<Degraded> SharedMemory::clear() {
       removed.push_back(each.name);
   }
   std::vector<Degraded> told;
+  if (!others.empty()) told.push_back(belongs_to_others(others));
   if (!left.empty()) told.push_back(stays(left));
   if (may_be_callers && !removed.empty()) told.push_back(went(removed));
   return told;

@@ -62,9 +62,10 @@ void UsedFiles::look() {
 /// changed its ids, or keeps secrets (PR_SET_DUMPABLE). Such a one is passed over.
 void UsedFiles::look_at(int proc, const std::string& process) {
   if (look_at_descriptors(proc, process) && look_at_maps(proc, process)) return;
+  // The directory of the process itself belongs to its user even so (task_dump_owner).
   struct stat facts{};
   const bool is_callers =
-      ::fstatat(proc, process.c_str(), &facts, 0) == 0 && facts.st_uid == ::geteuid();
+      ::fstatat(proc, (process + "/fd").c_str(), &facts, 0) == 0 && facts.st_uid == ::geteuid();
   some_is_closed_ = some_is_closed_ || is_callers;
 }
 

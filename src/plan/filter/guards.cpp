@@ -216,6 +216,17 @@ Tree::Id socketpair_guard(Tree& tree, const GuardRequest& request) {
                      tree.leaf(deny(EAFNOSUPPORT, Cause::socketpair_family)));
 }
 
+// A stream socket that passes credentials and has no name gets an abstract one by connect(2), also
+// by one that fails (unix_autobind), and could listen there.
+Tree::Id socket_option_guard(Tree& tree) {
+  constexpr std::uint64_t kPassPidfd = 76;  // SO_PASSPIDFD, Linux 6.5
+  const Tree::Id admitted = tree.leaf(allow());
+  const Tree::Id of_sockets =
+      tree.any({word_is(2, SO_PASSCRED), word_is(2, kPassPidfd)},
+               tree.leaf(refuse_quietly(ENOPROTOOPT, Cause::outside)), admitted);
+  return tree.branch(word_is(1, SOL_SOCKET), of_sockets, admitted);
+}
+
 Condition mode_masked(const GuardRequest& request, std::uint64_t mask, std::uint64_t value) {
   return {.argument = static_cast<std::uint8_t>(mode_argument(request.call)),
           .bits = 16,
@@ -293,6 +304,8 @@ bool may_refuse(ArgumentGuard guard, const FilterContext& context) {
       return context.files_reach_host;
     case ArgumentGuard::watch:
       return context.shows_outer_proc;
+    case ArgumentGuard::socket_option:
+      return context.named_sockets;
     default:
       return true;
   }
@@ -338,6 +351,8 @@ Tree::Id guard_tree(Tree& tree, const GuardRequest& request) {
     case ArgumentGuard::node:
     case ArgumentGuard::whiteout:
       return file_guard(tree, request);
+    case ArgumentGuard::socket_option:
+      return socket_option_guard(tree);
     case ArgumentGuard::watch:
       return tree.leaf(refuse_quietly(ENOSYS, Cause::outer_proc));
   }

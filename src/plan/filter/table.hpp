@@ -50,7 +50,8 @@ enum class ArgumentGuard : std::uint8_t {
   node,      ///< as mode; no devices; FIFOs and sockets only where Landlock keeps them out of live
              ///< grants
   whiteout,  ///< renameat2: no whiteout where files reach the host
-  watch,     ///< denied where /proc is the caller's: events there tell what others do
+  socket_option,  ///< without namespaces: none by which a socket gets an abstract name
+  watch,          ///< denied where /proc is the caller's: events there tell what others do
 };
 
 enum class Group : std::uint8_t {

@@ -33,7 +33,9 @@ void lend_shared_memory(const host::Host& host, Plan& plan) {
   constexpr mode_t kEverybodys = S_ISVTX | S_IRWXU | S_IRWXG | S_IRWXO;
   const auto facts = host.files->look(kSharedMemory);
   const auto real = host.files->canonical(kSharedMemory);
-  plan.lends_shared_memory = facts && real && *real == kSharedMemory &&
+  // The owner of a sticky directory may remove and rename what others have in it.
+  const bool is_owners = plan.identity.callers_own && facts && facts->uid == host.uid;
+  plan.lends_shared_memory = facts && real && *real == kSharedMemory && !is_owners &&
                              facts->type == host::FileType::directory &&
                              (facts->mode & kEverybodys) == kEverybodys;
   if (!plan.lends_shared_memory) return;
@@ -48,7 +50,8 @@ void note_shared_memory(Plan& plan) {
     return note(plan, Promise::own_ipc,
                 plan.calls > 0
                     ? "one run at a time has '/dev/shm', and a session has many"
-                    : "'/dev/shm' is not a directory of mode 1777, where everybody may make files",
+                    : "'/dev/shm' is not a directory of mode 1777, where everybody may make files, "
+                      "or the program would own it",
                 kWithout);
   note(plan, Promise::own_ipc, "no namespaces here",
        plan.identity.callers_own ? kOfCallers : kOfOwnUid);
