@@ -252,7 +252,7 @@ std::optional<int> UnixSockets::bind(const NotedCall& call, const CallerMemory& 
 
 /// A burst goes on at once; a flood would use more time of a CPU than its own program.
 bool UnixSockets::must_save_binds() {
-  constexpr std::uint64_t kEach = 20'000;
+  constexpr std::uint64_t kEach = 5000;
   constexpr std::uint64_t kSaved = 64 * kEach;
   const std::uint64_t now = sys::now_microseconds();
   binds_at_ = std::max(binds_at_, now - std::min(now, kSaved));
