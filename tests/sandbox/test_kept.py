@@ -143,7 +143,9 @@ class Kept(SbxTest):
         for row in [row for row in seen if f"{row}, as root" in seen and seen[row] == seen[f"{row}, as root"]]:
             del seen[f"{row}, as root"]
         print(f"{name}, Landlock ABI {containers.landlock_abi()}", *(f"{row:<28}{'  '.join(f'{cell:<10}' for cell in cells.values())}" for row, cells in seen.items()), sep="\n")
-        self.assertEqual(seen, {row: {way: cells[way] for way in ways} for row, cells in table(name).items()})
+        told = {row: {way: cells[way] for way in ways} for row, cells in table(name).items()}
+        # The ways of this kernel may not be those where root differs.
+        self.assertEqual(seen, {row: cells for row, cells in told.items() if told.get(row.removesuffix(", as root")) != cells or not row.endswith(", as root")})
 
     def ways_here(self):
         return [way for way in WAYS if containers.why_not(way) is None]
