@@ -53,7 +53,8 @@ class Doctor(SbxTest):
             status, record = self.run_of(name, **options)
             if finding["state"] == "missing":
                 self.assertEqual((status, record["outcome"]["code"]), (125, finding["code"]), name)
-                self.assertEqual(record["outcome"].get("hint"), finding["cure"], name)
+                # A last line of the hint is another way to run.
+                self.assertEqual((record["outcome"].get("hint") or "").split("\n")[0] or None, finding["cure"], name)
             else:
                 self.assertEqual(status, 0, record["outcome"])
                 self.assertEqual(sorted({each["what"] for each in record["degraded"]}), sorted(finding.get("degraded", [])), name)
