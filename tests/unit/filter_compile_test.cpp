@@ -296,7 +296,7 @@ TEST(CompileFilter, OutsideOfNamespacesUnixSocketsThatCanNameNobodyElseAreMadeBy
   context.unix_sockets = context.internet_sockets = false;
   context.served.assign(plan::served_sockets().begin(), plan::served_sockets().end());
   policy::Syscalls named = syscalls();
-  named.allow = {item("socket"), item("connect"), item("bind")};
+  named.allow = {item("socket"), item("connect"), item("bind"), item("setsockopt")};
   for (const auto& policy : {syscalls(), named}) {
     const auto filter = compiled(policy, context);
     for (const std::uint64_t type : Words{SOCK_STREAM, SOCK_SEQPACKET | SOCK_CLOEXEC})
@@ -306,6 +306,11 @@ TEST(CompileFilter, OutsideOfNamespacesUnixSocketsThatCanNameNobodyElseAreMadeBy
     EXPECT_EQ(ask(filter, "connect", {3, 0x1000, 110}), kNotify);
     EXPECT_EQ(ask(filter, "bind", {3, 0x1000, 110}), kNotify);
     EXPECT_EQ(ask(filter, "listen", {3, 8}), kAllow);
+    // By which a connect(2) gives a socket an abstract name.
+    for (const std::uint64_t option : Words{SO_PASSCRED, 76})
+      EXPECT_EQ(ask(filter, "setsockopt", {3, SOL_SOCKET, option}), quiet_answer(ENOPROTOOPT));
+    EXPECT_EQ(ask(filter, "setsockopt", {3, SOL_SOCKET, SO_SNDBUF}), kAllow);
+    EXPECT_EQ(ask(filter, "setsockopt", {3, SOL_SOCKET + 1, SO_PASSCRED}), kAllow);
   }
   context.listener = false;
   for (const char* const call : {"connect", "bind"})

@@ -172,7 +172,8 @@ void compare_default_base(bool files_reach_host) {
     if (makes_files(call) && files_reach_host)
       add_file_guard(oracle, call);
     else if (call.decision.guard == ArgumentGuard::none ||
-             call.decision.guard == ArgumentGuard::watch || makes_files(call))
+             call.decision.guard == ArgumentGuard::watch ||
+             call.decision.guard == ArgumentGuard::socket_option || makes_files(call))
       add_unguarded(oracle, call);
     else
       add_guarded(oracle, call);
