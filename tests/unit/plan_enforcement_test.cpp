@@ -98,11 +98,14 @@ TEST_F(PlanTest, SharedMemoryIsLentWhereEverybodyMayMakeFiles) {
     return std::ranges::find(decided.access, "/dev/shm", &Access::path) != decided.access.end();
   };
   EXPECT_FALSE(plan().lends_shared_memory);
-  for (const mode_t mode : {0755, 0777, 01755, 01777}) {
-    canned.files->directory("/dev/shm", mode);
+  for (const mode_t mode : {0755U, 0777U, 01755U, 01777U}) {
+    canned.files->directory("/dev/shm", mode).owner("/dev/shm", 0, 0);
     EXPECT_EQ(plan().lends_shared_memory, mode == 01777) << mode;
     EXPECT_EQ(reached(plan()), mode == 01777) << mode;
   }
+  canned.files->owner("/dev/shm", canned.host.uid, canned.host.uid);
+  EXPECT_FALSE(plan().lends_shared_memory);
+  canned.files->owner("/dev/shm", 0, 0);
   canned.files->directory("/run/shm", 01777).link("/dev/shm", "/run/shm");
   EXPECT_FALSE(plan().lends_shared_memory);
 }
