@@ -37,9 +37,8 @@ target_compile_options(sbx_fmt PRIVATE $<TARGET_PROPERTY:sbx_options,INTERFACE_C
 target_compile_definitions(sbx_fmt PRIVATE $<TARGET_PROPERTY:sbx_options,INTERFACE_COMPILE_DEFINITIONS>)
 target_link_libraries(sbx_options INTERFACE $<BUILD_INTERFACE:sbx_fmt>)
 
-# Of the child, between clone and exec (src/spawn/CMakeLists.txt). -O2: with -Os it would call functions of headers that other
-# files compile with other options.
-set(SBX_CHILD_OPTIONS $<$<CONFIG:Release>:-O2>
+# Of the child, between clone and exec (src/spawn/CMakeLists.txt).
+set(SBX_CHILD_OPTIONS
   -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-stack-protector -fno-sanitize=all -U_FORTIFY_SOURCE)
 
 # The headers of libraries, parsed once for all libraries of the tree and once for all tests (PIC and PIE differ): saves a third
