@@ -375,8 +375,8 @@ std::string incomplete_words(const workspace::ChangeSet& changes) {
   if (!changes.unread.empty()) return begin + unread_words(changes.unread.front());
   if (changes.left_out == 0) return {};
   constexpr workspace::MostFound kMost;
-  return begin + fmt::format("{} are beyond {} changes, or beyond {} of names", changes.left_out,
-                             kMost.changes, describe(Bytes{kMost.name_bytes}));
+  return begin + fmt::format("at least {} are beyond {} changes, or beyond {} of names",
+                             changes.left_out, kMost.changes, describe(Bytes{kMost.name_bytes}));
 }
 
 std::string changes_words(const workspace::Copy& copy, const workspace::ChangeSet& changes,
@@ -385,7 +385,8 @@ std::string changes_words(const workspace::Copy& copy, const workspace::ChangeSe
       fmt::format("sbx: {} in {}\n", tally_words(changes.changes), printable(copy.directory)) +
       listing_words(copy, changes, texts, paint, rest);
   if (changes.left_out > 0)
-    text += fmt::format("sbx: {} more changes are not listed anywhere\n", changes.left_out);
+    text +=
+        fmt::format("sbx: at least {} more changes are not listed anywhere\n", changes.left_out);
   append_list(text, "cannot be read", changes.unread);
   return text;
 }

@@ -250,26 +250,19 @@ std::optional<int> UnixSockets::bind(const NotedCall& call, const CallerMemory& 
   return std::nullopt;
 }
 
-/// A burst goes on at once; a flood would use more time of a CPU than its own program.
-bool UnixSockets::must_save_binds() {
-  constexpr std::uint64_t kEach = 5000;
-  constexpr std::uint64_t kSaved = 64 * kEach;
-  const std::uint64_t now = sys::now_microseconds();
-  binds_at_ = std::max(binds_at_, now - std::min(now, kSaved));
-  if (binds_at_ <= now) {
-    binds_at_ += kEach;
-    return false;
-  }
+/// False: bind_next() comes again when it may.
+bool UnixSockets::may_bind() {
+  if (bind_pace_.take(sys::now_microseconds())) return true;
   if (turn_ == EventLoop::kNoTimer && loop_ != nullptr)
-    turn_ = loop_->at(binds_at_, [this] {
+    turn_ = loop_->at(bind_pace_.next(), [this] {
       turn_ = EventLoop::kNoTimer;
       bind_next();
     });
-  return true;
+  return false;
 }
 
 void UnixSockets::bind_next() {
-  while (!binder_.is_busy() && !bindings_.empty() && !must_save_binds()) {
+  while (!binder_.is_busy() && !bindings_.empty() && may_bind()) {
     const Binding next = std::move(bindings_.front());
     bindings_.pop_front();
     if (auto work = prepare(next))

@@ -15,6 +15,7 @@
 #include "supervise/acting_as.hpp"
 #include "supervise/caller_paths.hpp"
 #include "supervise/granted_sockets.hpp"
+#include "supervise/pace.hpp"
 #include "supervise/settings.hpp"
 #include "supervise/socket_binder.hpp"
 #include "supervise/socket_copies.hpp"
@@ -90,7 +91,7 @@ class UnixSockets {
   [[nodiscard]] int connect_copy(Inode inode, int target);
   void make_later();
   void bind_next();
-  [[nodiscard]] bool must_save_binds();
+  [[nodiscard]] bool may_bind();
   [[nodiscard]] std::optional<SocketBinder::Work> prepare(const Binding& binding);
   void try_later();
   void try_pending();
@@ -108,8 +109,7 @@ class UnixSockets {
   EventLoop::TimerId retry_ = EventLoop::kNoTimer;  ///< of pending_
   EventLoop::TimerId rest_ = EventLoop::kNoTimer;   ///< of makings_
   EventLoop::TimerId turn_ = EventLoop::kNoTimer;   ///< of bindings_
-  /// Each takes a process. When the next may begin, were none saved: microseconds.
-  std::uint64_t binds_at_ = 0;
+  Pace bind_pace_{5000, 64};                        ///< each takes a process
 };
 
 }  // namespace sbx::supervise

@@ -218,7 +218,10 @@ class Comparison {
     }
     const bool is_directory = S_ISDIR(now.st_mode);
     const bool was_directory = before != nullptr && S_ISDIR(before->st_mode);
-    if (is_directory) waiting_.push_back({path, was_directory, replaces});
+    // What a new directory holds is left out with it: the list of those that wait is bounded so
+    // too.
+    const bool is_left_out = found_.left_out > 0 && !was_directory;
+    if (is_directory && !is_left_out) waiting_.push_back({path, was_directory, replaces});
     if (before == nullptr && std::ranges::binary_search(layer_.made, path)) {
       if (is_directory) made_.push_back({path, now});
       return;

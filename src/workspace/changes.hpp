@@ -29,7 +29,7 @@ struct Left {
 
 struct ChangeSet {
   std::vector<Change> changes;  ///< by path
-  std::uint64_t left_out = 0;   ///< what is found beyond MostFound
+  std::uint64_t left_out = 0;   ///< beyond MostFound; without what new directories hold
   std::vector<Left> unread;     ///< directories that could not be looked into
   /// Made under names that filesystem.deny hides: the sandbox's own. Or lost by a kept set.
   std::vector<Left> hidden;

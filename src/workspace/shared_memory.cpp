@@ -7,7 +7,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "base/held.hpp"
@@ -65,30 +68,14 @@ std::string first_of(const std::vector<std::string>& names) {
   return names.size() == 1 ? first : first + " and " + std::to_string(names.size() - 1) + " more";
 }
 
-Degraded stays(const std::vector<std::string>& names) {
+/// `of_one`, `of_many`: what else is known of them.
+Degraded appeared(const std::vector<std::string>& names, std::string_view of_one,
+                  std::string_view of_many, std::string instead) {
+  const bool is_one = names.size() == 1;
   return {.promise = Promise::own_ipc,
-          .why = first_of(names) + (names.size() == 1 ? " was" : " were") +
-                 " made while the program ran, and a process that is none of its own uses " +
-                 (names.size() == 1 ? "it" : "them"),
-          .instead = "not removed"};
-}
-
-/// A program can give a file of another user's a second name there, link(2).
-Degraded belongs_to_others(const std::vector<std::string>& names) {
-  return {.promise = Promise::own_ipc,
-          .why = first_of(names) + (names.size() == 1 ? " was" : " were") +
-                 " made while the program ran, and another user owns " +
-                 (names.size() == 1 ? "it" : "them"),
-          .instead = "not removed"};
-}
-
-/// One of them may have been another program's.
-Degraded went(const std::vector<std::string>& names) {
-  return {.promise = Promise::own_ipc,
-          .why = first_of(names) + (names.size() == 1 ? " was" : " were") +
-                 " made while the program ran, and no process uses " +
-                 (names.size() == 1 ? "it" : "them"),
-          .instead = "removed"};
+          .why = fmt::format("{} {} made while the program ran, and {}", first_of(names),
+                             is_one ? "was" : "were", is_one ? of_one : of_many),
+          .instead = std::move(instead)};
 }
 
 }  // namespace
@@ -150,9 +137,14 @@ std::vector<Degraded> SharedMemory::clear() {
       removed.push_back(each.name);
   }
   std::vector<Degraded> told;
-  if (!others.empty()) told.push_back(belongs_to_others(others));
-  if (!left.empty()) told.push_back(stays(left));
-  if (may_be_callers && !removed.empty()) told.push_back(went(removed));
+  if (!others.empty())  // one may be a second name, link(2), that the program has made
+    told.push_back(
+        appeared(others, "another user owns it", "another user owns them", "not removed"));
+  if (!left.empty())
+    told.push_back(appeared(left, "a process that is none of its own uses it",
+                            "a process that is none of its own uses them", "not removed"));
+  if (may_be_callers && !removed.empty())  // one may have been another program's
+    told.push_back(appeared(removed, "no process uses it", "no process uses them", "removed"));
   return told;
 }
 

@@ -134,6 +134,9 @@ for name in ("open", "mapped", "unused"):
 kept = open("/dev/shm/open")
 with open("/dev/shm/mapped", "r+") as file:
     memory = mmap.mmap(file.fileno(), 0)
+# One that keeps secrets is passed over, and keeps nothing there.
+secretive = subprocess.Popen(["python3", "-c", "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); print(flush=True); time.sleep(3600)"], stdout=subprocess.PIPE)
+secretive.stdout.readline()
 other = subprocess.run(["setpriv", "--reuid=1234", "--clear-groups", "touch", "/dev/shm/others"], stderr=subprocess.DEVNULL).returncode == 0
 end(first)
 told = [each["why"] for each in json.load(open("report"))["degraded"] if each["instead"] in ("removed", "not removed")]

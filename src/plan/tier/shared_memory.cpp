@@ -13,12 +13,11 @@ constexpr const char* kWithout =
     "multiprocessing, fail";
 constexpr const char* kOfOwnUid =
     "/dev/shm is the machine's, if it is empty then: what other programs make there while the "
-    "program runs can be read "
-    "where permissions allow; what the program leaves there is removed";
+    "program runs can be read where permissions allow; what the program leaves there is removed";
 constexpr const char* kOfCallers =
     "/dev/shm is the machine's, if it is empty then: what the caller's other programs make there "
-    "while the program runs "
-    "can be read and changed, and is removed at the end unless a process uses it";
+    "while the program runs can be read and changed, and is removed at the end unless a process "
+    "uses it";
 constexpr const char* kCounted = "no kernel counts what one program holds in /dev/shm";
 
 void note(Plan& plan, Promise promise, std::string why, std::string instead) {
