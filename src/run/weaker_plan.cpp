@@ -5,7 +5,7 @@
 #include "host/process_view.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/files/disk.hpp"
-#include "plan/tier/landlock.hpp"
+#include "plan/tier/landlock_notes.hpp"
 #include "plan/tier/outer_proc.hpp"
 #include "plan/tier/shared_memory.hpp"
 #include "policy/network_match.hpp"

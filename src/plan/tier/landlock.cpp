@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/private_disk.hpp"
@@ -16,8 +15,8 @@
 #include "plan/files/inside.hpp"
 #include "plan/files/path_text.hpp"
 #include "plan/files/reach.hpp"
-#include "plan/filter/outside.hpp"
 #include "plan/program/build_directory.hpp"
+#include "plan/tier/landlock_checks.hpp"
 #include "plan/tier/live.hpp"
 #include "plan/tier/namespaces.hpp"
 #include "plan/tier/shared_memory.hpp"
@@ -25,8 +24,6 @@
 namespace sbx::plan {
 namespace {
 
-/// ABI 2 moves files between directories (Linux 5.19).
-constexpr int kLeastLandlock = 2;
 /// Rules around hidden names.
 constexpr std::size_t kMostRules = 1000;
 constexpr Rights kToRead{.execute = false};
@@ -37,117 +34,6 @@ constexpr const char* kEtcAsItIs[] = {"/etc/passwd", "/etc/group", "/etc/hosts",
                                       "/etc/nsswitch.conf"};
 constexpr const char* kResolverFile = "/etc/resolv.conf";
 constexpr const char* kCpus = "/sys/devices/system/cpu";
-
-std::unexpected<Error> needs_namespaces(const std::string& what, const Origin& origin,
-                                        std::string hint) {
-  return fail({.kind = ErrorKind::policy,
-               .code = "needs-namespaces",
-               .message = what + " can't be kept without namespaces (isolation = \"landlock\")",
-               .origin = origin.file.empty() ? std::nullopt : std::optional(origin),
-               .hint = std::move(hint)});
-}
-
-constexpr const char* kCure = "isolation = \"namespaces\", where the machine gives them";
-constexpr const char* kOverlay = "--workspace DIR:overlay, and --apply for what is to stay";
-
-std::unexpected<Error> not_on_this_machine(std::string message, std::string hint) {
-  return fail({.kind = ErrorKind::host,
-               .code = "no-landlock-tier",
-               .message = std::move(message),
-               .hint = std::move(hint)});
-}
-
-Status check_landlock(const host::Host& host, bool callers_own) {
-  const int least = callers_own ? kLandlockScopes : kLeastLandlock;
-  if (host.landlock_abi >= least) return {};
-  if (host.landlock_abi == 0)
-    return not_on_this_machine(
-        "isolation = \"landlock\": there is no Landlock here, or a system-call filter refuses its "
-        "calls (Docker before 20.10.18)",
-        "a kernel of Linux 6.1 or later, with landlock among the names of lsm=");
-  if (!callers_own)
-    return not_on_this_machine(
-        fmt::format("isolation = \"landlock\": this kernel's Landlock has ABI {}, and {} is needed",
-                    host.landlock_abi, least),
-        "a kernel of Linux 6.1 or later");
-  return not_on_this_machine(
-      fmt::format("isolation = \"landlock\": this kernel's Landlock has no scopes for signals (ABI "
-                  "{}, they came with {}), and without them a program with the caller's own uid "
-                  "could kill the caller's processes",
-                  host.landlock_abi, least),
-      "a kernel of Linux 6.12 or later; or run sbx as root of the container, with CAP_CHOWN, "
-      "CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_SETGID, CAP_SETUID and CAP_SETPCAP, which Docker and "
-      "podman leave by default");
-}
-
-/// kernel.yama.ptrace_scope where only root may look at processes that it has started; else empty.
-std::string yama_in_the_way(const host::Host& host) {
-  const auto scope = host.files->read_head("/proc/sys/kernel/yama/ptrace_scope", 16);
-  return !scope || scope->empty() || scope->front() < '2' ? std::string() : scope->substr(0, 1);
-}
-
-/// The supervisor reads the arguments of calls that it answers.
-Status check_looking(const host::Host& host) {
-  const std::string scope = yama_in_the_way(host);
-  if (scope.empty()) return {};
-  return not_on_this_machine("isolation = \"landlock\": kernel.yama.ptrace_scope is " + scope +
-                                 ", so that sbx can't look at the processes of its own sandbox",
-                             "sysctl kernel.yama.ptrace_scope=1");
-}
-
-/// It does the calls with the program's ids: another user than root would keep its capabilities
-/// then, capabilities(7). And what it connects are unix sockets only: no other call of connect(2)
-/// and bind(2) may go on beside them, because each reads its address from memory.
-bool can_name_sockets(const policy::Policy& policy, const host::Host& host, bool callers_own) {
-  return policy.network.mode.value == policy::NetworkMode::none && yama_in_the_way(host).empty() &&
-         (callers_own || host.uid == 0);
-}
-
-Status check_machine(const host::Host& host, bool callers_own) {
-  SBX_TRY(check_landlock(host, callers_own));
-  return callers_own ? check_looking(host) : Status();
-}
-
-Status check_asked(const RunRequest& request) {
-  if (request.hold)
-    return needs_namespaces(
-        "a sandbox that stays, for a session or --cells,", {},
-        std::string(kCure) + "; without a session or --cells sbx run runs one command");
-  if (request.interactive)
-    return needs_namespaces("a terminal of the sandbox's own (-i)", {}, "leave out -i");
-  if (request.explain) return needs_namespaces("what --explain reports", {}, "leave out --explain");
-  return {};
-}
-
-Status check_policy(const policy::Policy& policy, const Plan& plan) {
-  const bool callers_own = plan.tier == TierKind::same_uid;
-  const policy::Filesystem& files = policy.filesystem;
-  if (files.system.value != "host")
-    return needs_namespaces("filesystem.system = \"" + files.system.value + "\"",
-                            files.system.origin, "filesystem.system = \"host\"");
-  if (!files.landlock.value)
-    return needs_namespaces("filesystem.landlock = false", files.landlock.origin,
-                            "filesystem.landlock = true");
-  // Only the caller's own uid writes there as the caller does.
-  if (!callers_own && !files.write.empty())
-    return needs_namespaces("the grant of '" + files.write.front().value.source + "' for writing",
-                            files.write.front().origin, kOverlay);
-  if (!callers_own && files.workspace.mode.value == policy::WorkspaceMode::read_write)
-    return needs_namespaces("a workspace that is changed in place", files.workspace.mode.origin,
-                            kOverlay);
-  if (!files.sockets.empty() && !plan.names_sockets)
-    return needs_namespaces("the grant of the socket '" + files.sockets.front().value + "'",
-                            files.sockets.front().origin,
-                            policy.network.mode.value == policy::NetworkMode::host
-                                ? "network.mode = \"none\" (--net none)"
-                                : kCure);
-  if (policy.network.mode.value == policy::NetworkMode::allow_list)
-    return needs_namespaces("network.mode = \"allow-list\"", policy.network.mode.origin,
-                            "network.mode = \"none\" (--net none), or \"host\"");
-  if (!policy.network.publish.empty())
-    return needs_namespaces("network.publish", policy.network.publish.front().origin, kCure);
-  return {};
-}
 
 /// Where a path of the sandbox's own view lies on the machine.
 class Relocations {
@@ -346,7 +232,7 @@ Status ToRules::run() {
   for (Mount& step : std::exchange(plan_.mounts, {})) {
     if (step.kind() == MountKind::scratch && step.source().starts_with(private_disk::kOwn))
       return needs_namespaces("the directory '" + step.target + "' of filesystem.private",
-                              step.origin, kCure);
+                              step.origin, kWithNamespaces);
     if (is_private(step))
       take_private(std::move(step));
     else
@@ -453,7 +339,8 @@ std::unexpected<Error> ToRules::out_of_reach() const {
        .message = "'" + plan_.executable +
                   "' can't be run with a uid of its own (isolation = \"landlock\"): only its owner "
                   "can reach it",
-       .hint = "install it outside of root's home, such as in /usr/local; or " + std::string(kCure),
+       .hint = "install it outside of root's home, such as in /usr/local; or " +
+               std::string(kWithNamespaces),
        .retry = Retry::with_callers_uid});
 }
 
@@ -564,11 +451,7 @@ void ToRules::relocate() {
 
 Status lay_out_rules(const policy::Policy& policy, const host::Host& host,
                      const RunRequest& request, Plan& plan) {
-  const bool callers_own = plan.tier == TierKind::same_uid;
-  SBX_TRY(check_machine(host, callers_own));
-  SBX_TRY(check_asked(request));
-  plan.names_sockets = can_name_sockets(policy, host, callers_own);
-  SBX_TRY(check_policy(policy, plan));
+  SBX_TRY(check_without_namespaces(policy, host, request, plan));
   SBX_TRY(lay_out_mounts(policy, host, request, plan));
   if (auto obstacle = live_obstacle(host, plan))
     return needs_namespaces(obstacle->what, obstacle->origin, std::move(obstacle->hint));
@@ -577,10 +460,6 @@ Status lay_out_rules(const policy::Policy& policy, const host::Host& host,
   plan.network.own_namespace = false;
   plan.network.named = false;
   return {};
-}
-
-bool serves_callers_uid(const host::Host& host) {
-  return check_machine(host, true).has_value();
 }
 
 std::string place_in_private(const Plan& plan, const Mount& step) {
@@ -597,68 +476,6 @@ std::string place_in_private(const Plan& plan, const Mount& step) {
   }
   if (best != nullptr) return place_of(*best) + std::string(below(step.target, best->target));
   return step.kind() == MountKind::file ? given_place(given, step) : std::string();
-}
-
-void note_landlock(const host::Host& host, Plan& plan) {
-  constexpr const char* kWhy = "no namespaces here";
-  const auto note = [&](Promise promise, std::string instead) {
-    plan.degraded.push_back({.promise = promise, .why = kWhy, .instead = std::move(instead)});
-  };
-  const bool callers_own = plan.identity.callers_own;
-  note(Promise::isolation,
-       callers_own
-           ? "Landlock and the caller's own uid, in the machine's own namespaces; modes and "
-             "times of files are changed by sbx, in the program's own directories, where no file "
-             "gets a set-ID bit; extended attributes can't be used"
-           : "Landlock and a uid of its own, in the machine's own namespaces; extended attributes "
-             "can't be used");
-  note(Promise::names,
-       "whether a path exists, its size, times, owner and link target, and which processes exist, "
-       "can be seen where permissions allow; contents, lists, arguments and environments can't, "
-       "but those of /etc/passwd, /etc/group, /etc/hosts and /etc/hostname");
-  if (std::ranges::any_of(plan.mounts,
-                          [](const Mount& step) { return step.kind() == MountKind::copy; }))
-    note(Promise::workspace_mode, "the program works on a copy in '" + plan.private_directory +
-                                      "', made when the run began, and sees that path");
-  note(Promise::own_tmp,
-       "TMPDIR and HOME are in '" + plan.private_directory + "'; /tmp itself is refused");
-  if (plan.network.closed)
-    note(Promise::network_mode, "no internet socket can be made, loopback included");
-  note(Promise::own_ipc, std::string(plan.names_sockets ? kNoOtherSockets : kNoNamedSockets) +
-                             ", System V IPC, message queues and inotify are refused");
-  note(Promise::own_proc,
-       "a few files of the machine's /proc can be read and the numbers of its processes probed; "
-       "ps, top and /proc/self don't work");
-  note(Promise::host_name, "the program sees the machine's host name");
-  note(Promise::disk,
-       "it is measured while the program runs, so that it can be over for a moment; files without "
-       "a name are not counted");
-  note_shared_memory(plan);
-  note_live(plan);
-  if (callers_own && plan.budgets.processes > 0) note(Promise::processes, kCountsTasks);
-  note(Promise::own_end,
-       fmt::format("if sbx, its keeper and the keeper's second are killed or stopped at the same "
-                   "moment, by {}root, processes may stay",
-                   callers_own ? "other processes of the caller's uid or by " : ""));
-  if (const auto calls = allowed_in_vain(plan.filter); !calls.empty())
-    note(Promise::allowed_calls, fmt::format("refused all the same: {}", fmt::join(calls, ", ")));
-  if (host.landlock_abi < kLandlockScopes)
-    plan.degraded.push_back(
-        {.promise = Promise::landlock,
-         .why = fmt::format("this kernel's Landlock has no scopes (ABI {}, they came with {})",
-                            host.landlock_abi, kLandlockScopes),
-         .instead = std::string("signals are kept in by the uid alone") +
-                    (plan.filter.context.truncates_unasked
-                         ? "; truncate(2) and opening with O_TRUNC only to read are refused"
-                         : "")});
-  note_memory(plan);
-  plan.weaker_isolation = fmt::format(
-      "weaker isolation (landlock, {}): names of the machine's files and processes are visible; -v "
-      "lists the rest",
-      !callers_own    ? "own uid"
-      : host.uid == 0 ? "same uid, root"
-                      : "same uid");
-  plan.notes.push_back(plan.weaker_isolation);
 }
 
 }  // namespace sbx::plan

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string_view>
-
 #include "plan/plan.hpp"
 #include "plan/tier/private_names.hpp"
 
@@ -15,15 +13,7 @@ namespace sbx::plan {
 /// "needs-namespaces" for what the policy says and can't be kept.
 [[nodiscard]] Status lay_out_rules(const policy::Policy& policy, const host::Host& host,
                                    const RunRequest& request, Plan& plan);
-/// Whether programs can have the caller's own uid on this machine.
-[[nodiscard]] bool serves_callers_uid(const host::Host& host);
 /// Where a step of such a plan lies, below the private directory; empty: nowhere.
 [[nodiscard]] std::string place_in_private(const Plan& plan, const Mount& step);
-/// How note_landlock() begins to say what the program loses of IPC: where the supervisor names its
-/// unix sockets, and where it doesn't.
-inline constexpr std::string_view kNoOtherSockets = "datagram and abstract unix sockets";
-inline constexpr std::string_view kNoNamedSockets = "unix sockets other than connected pairs";
-/// Says each weakness.
-void note_landlock(const host::Host& host, Plan& plan);
 
 }  // namespace sbx::plan

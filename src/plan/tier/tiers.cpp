@@ -4,6 +4,8 @@
 
 #include "plan/enforcement.hpp"
 #include "plan/tier/landlock.hpp"
+#include "plan/tier/landlock_checks.hpp"
+#include "plan/tier/landlock_notes.hpp"
 #include "plan/tier/live.hpp"
 #include "plan/tier/namespaces.hpp"
 
