@@ -127,7 +127,7 @@ SIZE_CAUSES = (
     Cause("output on stderr", ("--output", "64K", "--set", 'output.exceed="kill"'), _probe("flood-output", 0, 2),
           _probe("flood-output", 20000, 2), OUTPUT),
     Cause("live grant, one long writer", ("--disk", "16M", "--set", 'limits.file_size="1G"', "--write", "{live}"),
-          _probe("fill", "{live}/f", 256 * MIB), _probe("fill", "{live}/f", 4 * MIB), ("over-budget", "disk"), "disk"),
+          _probe("fill", "{live}/f", 256 * MIB), _probe("fill", "{live}/f", 4 * MIB), ("over-budget", "disk"), "disk", finishes=True),
     Cause("live grant, after the first thread left", ("--disk", "16M", "--set", 'limits.file_size="1G"', "--write", "{live}"),
           _probe("fill-without-first", "{live}/f", 256), _probe("fill-without-first", "{live}/f", 4), ("over-budget", "disk"), "disk",
           finishes=True),
