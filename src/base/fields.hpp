@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -36,13 +37,14 @@ namespace sbx {
 /// Names the members of an aggregate without bases, all of them and in order: one that is forgotten
 /// does not compile. Stands in the struct's namespace, at namespace scope. A last underscore is not
 /// part of a field's name: `stdout` and `errno` are macros.
-#define SBX_FIELDS(Struct, ...)                                                                   \
-  template <class SbxSelf>                                                                        \
-    requires std::same_as<std::remove_const_t<SbxSelf>, Struct>                                   \
-  auto fields_of(SbxSelf& sbx_self) {                                                             \
-    static constexpr auto kSbxNames = ::sbx::fields::count_names(std::string_view(#__VA_ARGS__)); \
-    auto& [__VA_ARGS__] = sbx_self;                                                               \
-    return ::sbx::fields::tie<kSbxNames>(#__VA_ARGS__, __VA_ARGS__);                              \
+#define SBX_FIELDS(Struct, ...)                                                           \
+  template <class SbxSelf>                                                                \
+    requires std::same_as<std::remove_const_t<SbxSelf>, Struct>                           \
+  auto fields_of(SbxSelf& sbx_self) {                                                     \
+    static constexpr auto kSbxPlaces =                                                    \
+        ::sbx::fields::places_of<::sbx::fields::count_names(#__VA_ARGS__)>(#__VA_ARGS__); \
+    auto& [__VA_ARGS__] = sbx_self;                                                       \
+    return ::sbx::fields::tie(std::string_view(#__VA_ARGS__), kSbxPlaces, __VA_ARGS__);   \
   }
 /// For a struct without members.
 #define SBX_NO_FIELDS(Struct)                                   \
@@ -146,11 +148,34 @@ constexpr bool has_name(std::string_view names, std::string_view name) {
   return false;
 }
 
+/// Where a name stands in "a, b, c". Numbers, not pointers: a start relocates those.
+struct Place {
+  std::uint16_t begin = 0;
+  std::uint16_t length = 0;
+};
+
+template <std::size_t kCount>
+consteval std::array<Place, kCount> places_of(std::string_view names) {
+  std::array<Place, kCount> places{};
+  std::string_view rest = names;
+  for (Place& place : places) {
+    const std::string_view name = next_name(rest);
+    place = {.begin = static_cast<std::uint16_t>(name.data() - names.data()),
+             .length = static_cast<std::uint16_t>(name.size())};
+  }
+  return places;
+}
+
 template <std::size_t kCount, class... Members>
-auto tie(std::string_view names, Members&... members) {
+auto tie(std::string_view names, const std::array<Place, kCount>& places, Members&... members) {
   static_assert(kCount == sizeof...(Members));
+  const Place* next = places.data();
+  const auto name = [&] {
+    const Place& place = *next++;
+    return names.substr(place.begin, place.length);
+  };
   // Braces: in order.
-  return std::tuple<Field<Members>...>{Field<Members>{next_name(names), members}...};
+  return std::tuple<Field<Members>...>{Field<Members>{name(), members}...};
 }
 
 /// Calls `visit` for each field.
@@ -340,7 +365,7 @@ class Reader {
       return as_.absent_is_default || !must || inside(name, wrong("is missing"));
     if (!read(*found, value)) return inside(name, false);
     if constexpr (requires { take_exact(object, name, value); })
-      if (as_.form == Form::document && exact) take_exact(object, name, value);
+      if (exact) take_exact(object, name, value);
     return true;
   }
   /// Says why what is being read is wrong. Returns false.
@@ -425,7 +450,7 @@ class Reader {
         right = right && read_struct(json, field.value);
       else
         right = right && read_member(json, field.name, field.value, !Maybe<Member>,
-                                     is_exact(value, field.name));
+                                     as_.form == Form::document && is_exact(value, field.name));
     });
     return right;
   }
