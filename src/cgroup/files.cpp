@@ -1,6 +1,7 @@
 #include "cgroup/files.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,17 +19,25 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return value;
 }
 
-}  // namespace
-
-std::optional<std::string> read_text(int directory, const std::string& name) {
-  const UniqueFd file(::openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return std::nullopt;
+std::optional<std::string> text_of(int file) {
   std::array<char, 4096> room;
-  const ssize_t got = ::read(file.get(), room.data(), room.size());
+  const ssize_t got = ::pread(file, room.data(), room.size(), 0);
   if (got < 0) return std::nullopt;
   std::string text(room.data(), static_cast<std::size_t>(got));
   if (text.ends_with('\n')) text.pop_back();
   return text;
+}
+
+}  // namespace
+
+std::optional<std::string> read_text(int directory, const std::string& name) {
+  const UniqueFd file(::openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC));
+  return file.valid() ? text_of(file.get()) : std::nullopt;
+}
+
+std::optional<std::uint64_t> read_number(int file) {
+  const auto text = text_of(file);
+  return text ? number_in(*text) : std::nullopt;
 }
 
 std::optional<std::uint64_t> read_number(int directory, const std::string& name) {

@@ -20,6 +20,8 @@ inline constexpr std::uint64_t kShortestQuota = 1000;
 [[nodiscard]] std::optional<std::string> read_text(int directory, const std::string& name);
 /// Nothing for "max", -1 and what can't be read.
 [[nodiscard]] std::optional<std::uint64_t> read_number(int directory, const std::string& name);
+/// The same of an open file, as it is now.
+[[nodiscard]] std::optional<std::uint64_t> read_number(int file);
 /// The number after `key` in a file of "key number" lines; 0 when it is not there.
 [[nodiscard]] std::uint64_t number_of(std::string_view text, std::string_view key);
 /// Errors: setup, "cannot set memory.max to 1048576".

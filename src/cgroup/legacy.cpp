@@ -32,12 +32,13 @@ struct Directories {
   std::array<int, kControllerCount> of{-1, -1, -1, -1};  ///< borrowed from `owned`; -1: none
 };
 
+/// `make`: makes the group at `path`.
+template <class Make>
 Status add_directory(Directories& directories, std::vector<UniqueFd>& tasks, std::size_t controller,
-                     const GroupPath& place, const std::string& name) {
-  const std::string path = place.directory() + "/" + name;
+                     const std::string& path, Make make) {
   auto same = std::ranges::find(directories.owned, path, &OwnedDirectory::path);
   if (same == directories.owned.end()) {
-    OwnedDirectory directory = SBX_TRY(OwnedDirectory::make(place.directory(), name));
+    OwnedDirectory directory = SBX_TRY(make());
     UniqueFd file(::openat(directory.fd(), "tasks", O_WRONLY | O_CLOEXEC));
     if (!file.valid())
       return fail_errno(ErrorKind::host, "no-cgroup", "cannot open '" + path + "/tasks'");
@@ -89,11 +90,20 @@ class LegacyGroup final : public Group {
   }
 
   [[nodiscard]] int directory() const override { return -1; }
-  Status hold() override { return {}; }
+  /// Each call reads these: opening a file of a control group takes longer than reading it.
+  Status hold() override {
+    if (!has(Controller::memory)) return {};
+    const int memory = at(Controller::memory);
+    used_ = UniqueFd(::openat(memory, "memory.usage_in_bytes", O_RDONLY | O_CLOEXEC));
+    peak_ = UniqueFd(::openat(memory, "memory.max_usage_in_bytes", O_RDONLY | O_CLOEXEC));
+    return {};
+  }
   Result<std::unique_ptr<Group>> make_inner() override;
   [[nodiscard]] std::vector<int> descriptors() const override {
     std::vector<int> all;
     for (const OwnedDirectory& each : directories_.owned) all.push_back(each.fd());
+    for (const UniqueFd* const each : {&used_, &peak_})
+      if (each->valid()) all.push_back(each->get());
     return all;
   }
   void sweep_inner() override {
@@ -136,9 +146,11 @@ class LegacyGroup final : public Group {
            number(Controller::memory, "memory.kmem.usage_in_bytes");
   }
   [[nodiscard]] std::uint64_t memory_used() const override {
+    if (used_.valid()) return read_number(used_.get()).value_or(0);
     return number(Controller::memory, "memory.usage_in_bytes");
   }
   [[nodiscard]] std::uint64_t memory_peak() const override {
+    if (peak_.valid()) return read_number(peak_.get()).value_or(0);
     return number(Controller::memory, "memory.max_usage_in_bytes");
   }
 
@@ -200,6 +212,8 @@ class LegacyGroup final : public Group {
   std::vector<UniqueFd> tasks_;
   const LegacyGroup* outer_;
   UniqueFd alarm_;
+  UniqueFd used_;  ///< of a held group
+  UniqueFd peak_;  ///< of a held group
   std::uint64_t memory_limit_ = 0;
 };
 
@@ -213,7 +227,8 @@ Result<std::unique_ptr<Group>> LegacyGroup::make_inner() {
       const auto around =
           std::ranges::find(directories_.owned, directories_.of[i], &OwnedDirectory::fd);
       if (around == directories_.owned.end()) continue;
-      made = add_directory(inner, tasks, i, {.mount = around->path(), .group = ""}, name);
+      made = add_directory(inner, tasks, i, around->path() + "/" + name,
+                           [&] { return around->make_inner(name); });
     }
   });
   if (!made) return std::unexpected(std::move(made).error());
@@ -230,8 +245,10 @@ LegacyMade make_legacy(const Hierarchies& hierarchies) {
   do_outliving([&] {  // a group without its mark would stay for ever
     for (std::size_t i = 0; i < kControllerCount; ++i) {
       if (!*places[i]) continue;
-      sweep((*places[i])->directory());
-      const Status added = add_directory(directories, tasks, i, **places[i], name);
+      const std::string parent = (*places[i])->directory();
+      sweep(parent);
+      const Status added = add_directory(directories, tasks, i, parent + "/" + name,
+                                         [&] { return OwnedDirectory::make(parent, name); });
       if (!added && made.why.empty()) made.why = added.error().text();
     }
   });

@@ -61,27 +61,34 @@ OwnedDirectory& OwnedDirectory::operator=(OwnedDirectory&& other) noexcept {
   (void)remove();
   path_ = std::move(other.path_);
   directory_ = std::move(other.directory_);
+  around_ = other.around_;
   return *this;
 }
 
-Result<OwnedDirectory> OwnedDirectory::make(const std::string& parent, const std::string& name) {
-  std::string path = parent + "/" + name;
-  const UniqueFd holder(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!holder.valid() || !held::make_directory(holder.get(), name, 0755))
+Result<OwnedDirectory> OwnedDirectory::make_in(int holder, std::string path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (holder < 0 || !held::make_directory(holder, name, 0755))
     return fail_errno(ErrorKind::host, "no-cgroup", "cannot make the cgroup '" + path + "'");
   UniqueFd directory(
-      ::openat(holder.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      ::openat(holder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory.valid() || ::flock(directory.get(), LOCK_EX | LOCK_NB) != 0 ||
       !set_mark(directory.get())) {
     const int why = errno;
-    (void)held::remove_directory(holder.get(), name);
+    (void)held::remove_directory(holder, name);
     return fail_errno(ErrorKind::host, "no-cgroup", "cannot mark the cgroup '" + path + "'", why);
   }
   return OwnedDirectory(std::move(path), std::move(directory));
 }
 
-OwnedDirectory OwnedDirectory::adopt(std::string path, UniqueFd directory) {
-  return {std::move(path), std::move(directory)};
+Result<OwnedDirectory> OwnedDirectory::make(const std::string& parent, const std::string& name) {
+  const UniqueFd holder(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return make_in(holder.get(), parent + "/" + name);
+}
+
+Result<OwnedDirectory> OwnedDirectory::make_inner(const std::string& name) const {
+  Result<OwnedDirectory> inner = make_in(fd(), path_ + "/" + name);
+  if (inner) inner->around_ = fd();
+  return inner;
 }
 
 int OwnedDirectory::release() {
@@ -94,11 +101,13 @@ bool OwnedDirectory::remove() {
   const std::size_t slash = path_.rfind('/');
   const std::string name = path_.substr(slash + 1);
   const UniqueFd holder(
-      ::open(path_.substr(0, slash + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  bool removed = holder.valid() && held::remove_directory(holder.get(), name);
+      around_ >= 0 ? -1
+                   : ::open(path_.substr(0, slash + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const int around = around_ >= 0 ? around_ : holder.get();
+  bool removed = around >= 0 && held::remove_directory(around, name);
   for (int step = 0; !removed && errno == EBUSY && step < kRemovalSteps; ++step) {
     sys::sleep_1ms();
-    removed = held::remove_directory(holder.get(), name);
+    removed = held::remove_directory(around, name);
   }
   removed = removed || errno == ENOENT;
   directory_.reset();

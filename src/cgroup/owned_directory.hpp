@@ -28,12 +28,13 @@ class OwnedDirectory {
   /// EAGAIN: cgroup.max.descendants; EOPNOTSUPP: no attributes).
   [[nodiscard]] static Result<OwnedDirectory> make(const std::string& parent,
                                                    const std::string& name);
-  /// One that another process of this run made and handed over, lock and all.
-  [[nodiscard]] static OwnedDirectory adopt(std::string path, UniqueFd directory);
+  /// Makes a group inside this one, which has to live longer.
+  [[nodiscard]] Result<OwnedDirectory> make_inner(const std::string& name) const;
 
   [[nodiscard]] bool valid() const { return directory_.valid(); }
   [[nodiscard]] int fd() const { return directory_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
+
   /// Gives the descriptor away without removing the group: its new holder does.
   [[nodiscard]] int release();
 
@@ -41,11 +42,13 @@ class OwnedDirectory {
   [[nodiscard]] bool remove();
 
  private:
-  OwnedDirectory(std::string path, UniqueFd directory)
-      : path_(std::move(path)), directory_(std::move(directory)) {}
+  OwnedDirectory(std::string path, UniqueFd directory, int around = -1)
+      : path_(std::move(path)), directory_(std::move(directory)), around_(around) {}
+  [[nodiscard]] static Result<OwnedDirectory> make_in(int holder, std::string path);
 
   std::string path_;
   UniqueFd directory_;
+  int around_ = -1;  ///< the group around it, borrowed; -1: the path leads to it
 };
 
 /// A name that no other group has: "sbx-" and 16 hexadecimal digits of getrandom(2).

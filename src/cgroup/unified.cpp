@@ -122,11 +122,20 @@ std::string change_of(Controllers controllers, char sign) {
 }
 
 /// A group without its mark would stay for ever.
-Result<OwnedDirectory> make_marked(const std::string& parent) {
+template <class Make>
+Result<OwnedDirectory> make_marked(Make make) {
   const std::string name = unique_name();
   Result<OwnedDirectory> directory;
-  do_outliving([&] { directory = OwnedDirectory::make(parent, name); });
+  do_outliving([&] { directory = make(name); });
   return directory;
+}
+
+Result<OwnedDirectory> make_marked_in(const std::string& parent) {
+  return make_marked([&](const std::string& name) { return OwnedDirectory::make(parent, name); });
+}
+
+Result<OwnedDirectory> make_marked_in(const OwnedDirectory& around) {
+  return make_marked([&](const std::string& name) { return around.make_inner(name); });
 }
 
 /// sbx's own group below the one it was started in, which has no processes meanwhile.
@@ -136,7 +145,7 @@ class Aside {
     Aside aside;
     aside.from_ = from;
     aside.controllers_ = controllers;
-    aside.directory_ = SBX_TRY(make_marked(from));
+    aside.directory_ = SBX_TRY(make_marked_in(from));
     SBX_TRY(write_text(aside.directory_.fd(), "cgroup.procs", "0"));
     aside.moved_ = true;
     SBX_TRY(write_text(AT_FDCWD, from + "/cgroup.subtree_control", change_of(controllers, '+')));
@@ -197,12 +206,12 @@ class UnifiedGroup final : public Group {
   /// A group whose children have controllers has no processes itself (cgroups(7)): PID 1 gets a
   /// group of its own.
   Status hold() override {
-    init_ = SBX_TRY(make_marked(directory_.path()));
+    init_ = SBX_TRY(make_marked_in(directory_));
     held_ = true;
     return set("cgroup.subtree_control", change_of(controllers_, '+'));
   }
   Result<std::unique_ptr<Group>> make_inner() override {
-    OwnedDirectory directory = SBX_TRY(make_marked(directory_.path()));
+    OwnedDirectory directory = SBX_TRY(make_marked_in(directory_));
     auto inner = std::make_unique<UnifiedGroup>(std::nullopt, std::move(directory), controllers_);
     if (controllers_.memory) SBX_TRY(inner->set("memory.oom.group", "1"));
     inner->outer_ = this;
@@ -338,7 +347,7 @@ Result<std::unique_ptr<Group>> make_unified(const GroupPath& own, const Spot& sp
   sweep(spot.parent);
   std::optional<Aside> aside;
   if (spot.alone) aside.emplace(SBX_TRY(Aside::move(own.directory(), spot.controllers)));
-  OwnedDirectory directory = SBX_TRY(make_marked(spot.parent));
+  OwnedDirectory directory = SBX_TRY(make_marked_in(spot.parent));
   return std::make_unique<UnifiedGroup>(std::move(aside), std::move(directory), spot.controllers);
 }
 

@@ -218,6 +218,21 @@ TEST_F(Owned, AGroupIsRemovedWithItsHolder) {
   EXPECT_FALSE(exists(name));
 }
 
+TEST_F(Owned, AGroupInsideAnotherIsMadeAndRemovedWhereverThatIs) {
+  const std::string name = unique_name();
+  auto around = OwnedDirectory::make(root_, name);
+  ASSERT_TRUE(around);
+  std::filesystem::rename(root_ + "/" + name, root_ + "/moved");
+  {
+    const auto inner = around->make_inner("inner");
+    ASSERT_TRUE(inner);
+    EXPECT_EQ(inner->path(), root_ + "/" + name + "/inner");
+    EXPECT_TRUE(exists("moved/inner"));
+  }
+  EXPECT_FALSE(exists("moved/inner"));
+  std::filesystem::rename(root_ + "/moved", root_ + "/" + name);
+}
+
 TEST_F(Owned, TheGroupOfALivingSupervisorStays) {
   const std::string name = unique_name();
   const auto directory = OwnedDirectory::make(root_, name);
