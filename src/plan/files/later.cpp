@@ -138,12 +138,17 @@ class LookAgain {
 
 }  // namespace
 
-Status LaterNames::look(const Plan& plan, const host::Host& host, std::vector<Degraded>& degraded) {
+const DenyRules& LaterNames::denials(const Plan& plan, const host::Host& host) {
+  if (denials_ && names_ == plan.hidden_names) return *denials_;
+  names_ = plan.hidden_names;
   std::vector<DenyRule> rules;
-  for (const std::string& pattern : plan.hidden_names)
-    rules.push_back({pattern, {.layer = Layer::builtin}});
-  const DenyRules denials(std::move(rules), host.files.get());
-  if (denials.empty()) return {};
+  for (const std::string& pattern : names_) rules.push_back({pattern, {.layer = Layer::builtin}});
+  return denials_.emplace(std::move(rules), host.files.get());
+}
+
+Status LaterNames::look(const Plan& plan, const host::Host& host, std::vector<Degraded>& degraded) {
+  if (plan.hidden_names.empty()) return {};
+  const DenyRules& denials = this->denials(plan, host);
   if (known_.size() > 2 * kMostLookedAtAgain) known_.clear();  // directories that are gone
   LookAgain again(host, denials, known_);
   for (const Mount& mount : plan.mounts) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "plan/files/deny.hpp"
 #include "plan/plan.hpp"
 
 /// Denied names that the host made after a session began. What hides names is made at its start.
@@ -34,6 +36,10 @@ class LaterNames {
                             std::vector<Degraded>& degraded);
 
  private:
+  [[nodiscard]] const DenyRules& denials(const Plan& plan, const host::Host& host);
+
+  std::vector<std::string> names_;  ///< what `denials_` hides
+  std::optional<DenyRules> denials_;
   std::unordered_map<std::string, LookedThrough> known_;  ///< by path on the host
 };
 
