@@ -78,6 +78,14 @@ std::unexpected<Error> no_such(const host::Host& host,
                               ", with the options that it had, starts a new one",
                       .obstacle = Obstacle::no_session});
   }
+  if (std::ranges::find(names, name) != names.end())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "no-such-session",
+                      .message = "the session \"" + name +
+                                 "\" takes no requests: it is starting or "
+                                 "ending",
+                      .hint = "try again in a moment",
+                      .obstacle = Obstacle::no_session});
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string_view meant = policy::nearest(name, views);
   return fail(Error{.kind = ErrorKind::usage,

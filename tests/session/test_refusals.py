@@ -1,5 +1,6 @@
 """What a call or a session can't do is refused with a sentence, and never ignored."""
 
+import fcntl
 import os
 import pathlib
 import shutil
@@ -305,6 +306,17 @@ class Sessions(RefusalTest):
         self.assertIn("nothing was stopped", answer.err)
         self.exec_ok("--", "true")
         self.assertNotIn("nothing was stopped", self.refused("no-such-session", "session", "stop", "nosuch", status=2).err)
+
+    def test_one_that_is_starting_or_ending_is_not_said_to_be_another(self):
+        self.start_session()
+        place = self.directory() / "between"
+        place.mkdir(mode=0o700)
+        with open(place / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # as its process does
+            answer = self.refused("no-such-session", "session", "exec", "between", "--", "true")
+            self.assertIn("it is starting or ending", answer.err)
+            self.assertNotIn("did you mean", answer.err)
+        self.assertIn('there is no session "between"', self.refused("no-such-session", "session", "exec", "between", "--", "true").err)
 
     def test_reading_from_a_full_private_disk_meets_no_limit(self):
         """Twin: what writes there does."""
