@@ -174,14 +174,10 @@ session::StartAnswer start_session(const Invocation& typed, const OwnProcess& pr
   const Paint paint = paint_for(typed.output.color, STDERR_FILENO);
   Progress progress(STDERR_FILENO, typed.output.quiet || typed.output.json);
   const run::Sinks sinks = sinks_of(progress);
-  session::StartAnswer started =
-      session::start(name, std::move(request), sinks, [&](const policy::Findings& findings) {
-        if (exists == IfExists::is_told || findings.front().code != kExists)
-          console().tell(record::findings_text(findings, paint));
-      });
-  if (started.status == 0)
-    if (const auto host = host::probe_caller()) session::forget_remains(*host, started.facts.name);
-  return started;
+  return session::start(name, std::move(request), sinks, [&](const policy::Findings& findings) {
+    if (exists == IfExists::is_told || findings.front().code != kExists)
+      console().tell(record::findings_text(findings, paint));
+  });
 }
 
 namespace {
@@ -284,6 +280,7 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
   if (started.status != 0 && started.error)
     return print_error(typed, *started.error) ? started.status : exit_status::kCouldNot;
   if (started.status != 0) return not_started(started);
+  if (before) session::forget_remains(*host, name);
   if (!typed.output.quiet && !typed.output.json) {
     tell_notes(started.facts);
     tell_of_ends(*host, started.facts, before);
@@ -330,6 +327,7 @@ int run_in_session(const Invocation& typed, const OwnProcess& process) {
       if (!typed.output.json) return started.status;
       return refuse_exec(call, *host, name, *started.error, WasReported::yes);
     }
+    if (before) session::forget_remains(*host, name);
     if (!typed.output.quiet) tell_notes(started.facts);
     if (!typed.output.quiet && !typed.output.json) tell_of_ends(*host, started.facts, before);
   }

@@ -61,21 +61,26 @@ uid_t HeldSandbox::owner() const {
 }
 
 std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> HeldSandbox::start(
-    const Request& request, const Sinks& sinks) {
+    const Request& request, const Sinks& sinks, const Meanwhile& meanwhile) {
   auto prepared = prepare(request, sinks);
   if (!prepared) return std::unexpected(std::move(prepared).error());
   plan::Plan plan = std::move(prepared->plan);
   std::set<Retry> tried{Retry::none};
   bool is_planned_anew = false;
   for (;;) {
-    std::unique_ptr<HeldSandbox> held(new HeldSandbox(prepared->policy, plan, prepared->host,
-                                                      prepared->state_directory,
-                                                      std::move(prepared->group)));
-    const Status built = held->build(request.arguments, sinks);
-    held->host_.on_walk = {};  // calls walk too, and nobody waits for the start any more
-    if (built) return held;
+    std::unique_ptr<HeldSandbox> held(
+        new HeldSandbox(std::move(prepared->policy), std::move(plan), std::move(prepared->host),
+                        prepared->state_directory, std::move(prepared->group)));
+    const Status built = held->build(request.arguments, sinks, meanwhile);
+    if (built) {
+      held->host_.on_walk = {};  // calls walk too, and nobody waits for the start any more
+      return held;
+    }
     const Error error = built.error();
+    prepared->policy = held->policy_;
+    prepared->host = held->host_;
     prepared->group = std::move(held->group_);
+    plan = held->plan_;
     if (is_outdated(error) && !std::exchange(is_planned_anew, true)) {
       auto again = plan::make_plan(prepared->policy, prepared->host, prepared->program);
       if (!again) return std::unexpected(policy::Findings{std::move(again).error()});
@@ -100,7 +105,7 @@ std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> HeldSandbox::start
 }
 
 /// As a run's, run.cpp: acquire, then spawn.
-Status HeldSandbox::build(ArgumentArea arguments, const Sinks& sinks) {
+Status HeldSandbox::build(ArgumentArea arguments, const Sinks& sinks, const Meanwhile& meanwhile) {
   identity_ = SBX_TRY(spawn::acquire_identity(plan_.identity, host_));
   if (group_ != nullptr) {
     SBX_TRY(group_->hold());
@@ -127,6 +132,7 @@ Status HeldSandbox::build(ArgumentArea arguments, const Sinks& sinks) {
                                .placement = placement_in(group_.get()),
                                .stamp = [](const char*) {},
                                .waits = sinks.set_up,
+                               .meanwhile = [&] { meanwhile(policy_, state_directory_); },
                                .role = child::Role::holder});
   if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan_, group_.get()));
   sandbox_ = std::move(*spawned);

@@ -36,9 +36,12 @@ namespace sbx::run {
 class HeldSandbox {
  public:
   /// Reads the policy, looks at the machine, makes the plan, builds the sandbox. Of `request` it
-  /// uses policies, overrides, `program` (with `hold`) and variables.
+  /// uses policies, overrides, `program` (with `hold`) and variables. `meanwhile`: work to do while
+  /// PID 1, a copy of this process, sets up the sandbox; done again where a weaker one is tried.
+  using Meanwhile =
+      std::function<void(const policy::Policy& policy, const std::string& state_directory)>;
   [[nodiscard]] static std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> start(
-      const Request& request, const Sinks& sinks);
+      const Request& request, const Sinks& sinks, const Meanwhile& meanwhile);
   HeldSandbox(const HeldSandbox&) = delete;
   HeldSandbox& operator=(const HeldSandbox&) = delete;
   ~HeldSandbox();
@@ -118,7 +121,7 @@ class HeldSandbox {
  private:
   HeldSandbox(policy::Policy policy, plan::Plan plan, host::Host host, std::string state_directory,
               std::unique_ptr<cgroup::Group> group);
-  Status build(ArgumentArea arguments, const Sinks& sinks);
+  Status build(ArgumentArea arguments, const Sinks& sinks, const Meanwhile& meanwhile);
   [[nodiscard]] pid_t pid() const { return sandbox_.pid; }
   [[nodiscard]] supervise::ProcessList processes_below(pid_t init) const;
   [[nodiscard]] std::uint64_t tasks_of_calls(supervise::ProcessList& processes) const;

@@ -41,11 +41,13 @@ std::string free_set(const std::string& state_directory, const std::string& want
 
 using namespace std::chrono_literals;
 
-Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop)
+Session::Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held,
+                 std::string policy_sha256, EventLoop loop)
     : loop_(std::move(loop)),
       directory_(std::move(place)),
       id_("s_" + random_hex()),
       started_(::time(nullptr)),
+      policy_sha256_(std::move(policy_sha256)),
       held_(std::move(held)),
       clocks_(loop_, held_->policy().session.idle.value,
               {.is_used = [this] { return is_used(); },

@@ -35,7 +35,8 @@ namespace sbx::session {
 /// The session's process: holds the sandbox, answers requests, starts calls and ends them.
 class Session : private Interpreters {
  public:
-  Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop);
+  Session(SessionDirectory place, std::unique_ptr<run::HeldSandbox> held, std::string policy_sha256,
+          EventLoop loop);
 
   /// `owner`: a pidfd; the session stops when that process ends. Invalid: it has no owner.
   /// `keep_as`: the set in which the changes are kept at an end that nobody asked for; empty: they
@@ -141,6 +142,7 @@ class Session : private Interpreters {
   SessionDirectory directory_;
   std::string id_;
   std::int64_t started_;
+  std::string policy_sha256_;
   std::unique_ptr<run::HeldSandbox> held_;
   UniqueFd signals_;
   UniqueFd owner_;

@@ -15,7 +15,9 @@
 #include "base/process.hpp"
 #include "base/signals.hpp"
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "host/host.hpp"
+#include "policy/write.hpp"
 #include "protocol/answers.hpp"
 #include "run/held_sandbox.hpp"
 #include "run/session_directory.hpp"
@@ -47,13 +49,17 @@ int serve(const std::string& name, const run::Request& request, const run::Sinks
   auto place = SessionDirectory::make(*host, name);
   if (!place) return refuse({place.error()});
   run::note_session_directory(*host);
-  auto held = run::HeldSandbox::start(request, sinks);
+  std::string policy_sha256;
+  const auto meanwhile = [&](const policy::Policy& policy, const std::string& state_directory) {
+    policy_sha256 = sha256_hex(policy::write_for_hash(policy));
+    sweep_snapshots(state_directory);
+  };
+  auto held = run::HeldSandbox::start(request, sinks, meanwhile);
   if (!held) return refuse(held.error());
-  sweep_snapshots(
-      (*held)->state_directory());  // not before: the sandbox's PID 1 is a copy of this process
   auto loop = EventLoop::make();
   if (!loop) return refuse({loop.error()});
-  auto session = std::make_unique<Session>(std::move(*place), std::move(*held), std::move(*loop));
+  auto session = std::make_unique<Session>(std::move(*place), std::move(*held),
+                                           std::move(policy_sha256), std::move(*loop));
   if (const Status begun = session->begin(std::move(owner), std::move(keep_as)); !begun)
     return refuse({begun.error()});
   leave_terminal();

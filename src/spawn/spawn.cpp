@@ -620,7 +620,9 @@ namespace {
 
 Result<Sandbox> built(SpawnRequest request, const WaitFunction& waits) {
   constexpr int kBetween = 100;  // ms
+  const std::function<void()> meanwhile = std::move(request.meanwhile);
   Spawning spawning = SBX_TRY(Spawning::start(std::move(request)));
+  if (meanwhile) meanwhile();
   for (;;) {
     pollfd next{.fd = spawning.fd(), .events = POLLIN, .revents = 0};
     while (waits && ::poll(&next, 1, kBetween) == 0) waits(true);

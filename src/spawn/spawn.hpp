@@ -81,6 +81,8 @@ struct SpawnRequest {
   /// spawn() waits for the child, which may copy files: called again and again, and with false when
   /// that is over. May be empty.
   WaitFunction waits{};
+  std::function<void()>
+      meanwhile{};  ///< work for spawn() to do while the child sets up; may be empty
   child::Role role = child::Role::run;
   int holder = -1;  ///< of a call: the held sandbox's control socket
   /// A call has this in place of holder and placement. It is taken. Null: one is made.
