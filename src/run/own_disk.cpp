@@ -41,8 +41,7 @@ Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& ide
   if (!plan.private_directory.empty()) {
     if (plan.lends_shared_memory)
       memory_ = SBX_TRY(workspace::SharedMemory::take(identity.uid_on_host));
-    // The keeper gets ready meanwhile.
-    disk_.fill = [&](int) { return make_private(plan, identity, hears); };
+    disk_.make = [&] { return make_private(plan, identity, hears); };
     return {};
   }
   if (has_writable(plan, plan::MountKind::copy))

@@ -209,7 +209,7 @@ bool hands_sockets(const SpawnRequest& request) {
   return !request.network.gateway && (request.network.space || !request.network.sockets.empty());
 }
 bool is_filled(const SpawnRequest& request) {
-  return static_cast<bool>(request.disk.fill);
+  return request.disk.fill || request.disk.make;
 }
 bool notifies(const SpawnRequest& request) {
   return request.plan.filter.notifies;
@@ -361,7 +361,7 @@ Status Spawning::Build::clone() {
             .sources = sources,
             .disk = request_.disk.directory,
             .identity = &request_.identity,
-            .waits_for_copies = static_cast<bool>(request_.disk.fill),
+            .waits_for_copies = is_filled(request_),
             .list_processes = !host::lists_processes() && SBX_TRY(passes(fault_, Stage::processes)),
             .window = window_of(request_.plan)});
   const UniqueFd sealed = SBX_TRY(block.seal());
@@ -462,7 +462,7 @@ Status Spawning::Build::send_off() {
   request_.stamp("id_maps");
   if (auto sent = send_order(channels_.control.get(), control::FromSupervisor::go); !sent)
     return fail(explain_early_end(std::move(sent).error()));
-  return {};
+  return request_.disk.make ? request_.disk.make() : Status();
 }
 
 int Spawning::Build::fd() const {
@@ -534,7 +534,7 @@ Status Spawning::Build::take_descriptors() {
 Status Spawning::Build::fill_copies() {
   // Without descriptors PID 1 has failed, and says why on the error pipe.
   if (!take_descriptors()) return {};
-  SBX_TRY(request_.disk.fill(sandbox_.scratch.get()));
+  if (request_.disk.fill) SBX_TRY(request_.disk.fill(sandbox_.scratch.get()));
   sandbox_.disk_used = sys::used_bytes(sandbox_.scratch.get());
   request_.stamp("copies");
   return send_order(channels_.control.get(), control::FromSupervisor::filled);

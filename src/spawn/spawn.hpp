@@ -54,8 +54,11 @@ struct Sandbox {
 using FillFunction = std::function<Status(int scratch)>;
 
 struct Disk {
-  const DiskPlace* directory = nullptr;     ///< null: a tmpfs
-  FillFunction fill{};                      ///< empty: nothing is copied
+  const DiskPlace* directory = nullptr;  ///< null: a tmpfs
+  FillFunction fill{};                   ///< empty: nothing is copied
+  /// Makes what needs nothing of PID 1, while that gets ready; the command starts after it. May be
+  /// empty.
+  std::function<Status()> make{};
   std::function<void(pid_t pid)> cloned{};  ///< told of PID 1 before it does anything; may be empty
 };
 
