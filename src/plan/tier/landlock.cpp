@@ -132,9 +132,17 @@ class ToRules {
     bool is_direct = true;
   };
   Way way_to(const std::string& directory);
-  [[nodiscard]] bool is_socket(const std::string& path) const {
-    const auto facts = host_.files->look(path);
+  [[nodiscard]] bool is_socket(const std::string& path) {
+    const auto& facts = look(path);
     return facts && facts->type == host::FileType::socket;
+  }
+  /// The same path is asked about several times in a row.
+  const Result<host::FileFacts>& look(const std::string& path) {
+    if (path != looked_at_) {
+      looked_at_ = path;
+      facts_ = host_.files->look(path);
+    }
+    return facts_;
   }
 
   const policy::Policy& policy_;
@@ -143,6 +151,8 @@ class ToRules {
   Relocations places_;
   std::vector<std::string> hidden_;  ///< paths of the machine
   std::map<std::string, Way> ways_;  ///< most of what is shown lies in a few directories
+  std::string looked_at_;
+  Result<host::FileFacts> facts_;  ///< of `looked_at_`
   std::vector<Mount> kept_;
   std::size_t given_ = 0;  ///< files handed in by content
   bool has_hidden_names_ = false;
@@ -150,14 +160,14 @@ class ToRules {
 
 /// A uid of its own has no other rights than those of everybody.
 bool ToRules::is_reached(const std::string& path) {
-  const auto facts = host_.files->look(path);
+  const auto& facts = look(path);
   if (!facts) return false;
   return plan_.identity.callers_own || (others_may_use(*facts) && way_to(parent_of(path)).is_open);
 }
 
 /// True if no link is in the path.
 bool ToRules::is_direct(const std::string& path) {
-  const auto facts = host_.files->look(path);
+  const auto& facts = look(path);
   return facts && facts->type != host::FileType::symlink && way_to(parent_of(path)).is_direct;
 }
 
