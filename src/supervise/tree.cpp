@@ -181,7 +181,15 @@ void KeptTree::finish(EventLoop& loop, const std::function<void()>& ended) {
   watched_ = last_.get();
 }
 
-/// The keeper is reaped; its second, which has its ids, may be about to end.
+/// The second is of the keeper's process group. No program is: each begins a session of its own.
+pid_t UidTree::find_second() const {
+  for (const pid_t child : own_children())
+    if (::getpgid(child) == handles().pid) return child;
+  return 0;
+}
+
+/// The keeper is reaped. Its second, which has its ids, is mostly about to end then: waiting for
+/// that takes less than the process that ends all of them.
 bool UidTree::collect() {
   const auto reap_ended = [] {
     while (::waitpid(-1, nullptr, WNOHANG | __WALL) > 0) {
@@ -190,6 +198,10 @@ bool UidTree::collect() {
   const auto is_left = [this] { return is_running(handles().uid) || is_running(handles().keeper); };
   reap_ended();
   if (!is_left()) return true;
+  if (!second_) {
+    second_ = find_second();
+    if (*second_ > 0) return false;
+  }
   (void)kill_all_of(handles());
   reap_ended();
   return !is_left();

@@ -132,6 +132,11 @@ class UidTree final : public KeptTree {
 
  private:
   bool collect() override;
+  [[nodiscard]] pid_t awaited() const override { return second_.value_or(0); }
+  /// The keeper's second, which is a child of this process; 0: it has ended.
+  [[nodiscard]] pid_t find_second() const;
+
+  std::optional<pid_t> second_;  ///< when the keeper had ended
 };
 
 /// They have the caller's uid, and their keeper ends them: all that is in its domain of Landlock.
