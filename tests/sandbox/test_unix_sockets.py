@@ -174,7 +174,7 @@ print(json.dumps({name: answer for name, answer in answers.items() if answer == 
 # The address changes in memory while the call waits, a link is swapped, the number of the descriptor becomes another socket.
 listener = server("target", backlog=4096)
 room = ctypes.create_string_buffer(address("target"), 110)
-ROUNDS = 1500
+ROUNDS = 800
 seen = set()
 def in_memory():
     done = threading.Event()
@@ -381,7 +381,7 @@ for act in (toggle, wait, wait, wait):
     children.append(os.fork())
     if children[-1] == 0:
         act()
-for _ in range(10_000):
+for _ in range(4000):
     connected("other").close()
     other.accept()[0].close()
 for child in children:
