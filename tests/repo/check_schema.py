@@ -20,6 +20,8 @@ def skip(words):
 
 def taplo(cache):
     program = cache / "node_modules/.bin/taplo"
+    if shutil.which("node") is None:
+        skip("node is not installed")
     if program.exists():
         return program
     npm = shutil.which("npm")
