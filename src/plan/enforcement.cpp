@@ -115,11 +115,13 @@ bool has_live_grant(const Plan& plan) {
   return std::ranges::any_of(plan.mounts, is_live);
 }
 
-void keep_special_files_out(Plan& plan) {
+void keep_special_files_out(Plan& plan, Around around) {
   for (const Mount& live : plan.mounts) {
     if (!is_live(live) || !live.host_source()->is_directory || live.rights.special) continue;
     for (const Mount& above : plan.mounts)
-      if (is_writable(above) && lies_in(live, above)) withhold_special_files(plan, above, live);
+      if ((around == Around::live_grants ? is_live(above) : is_writable(above)) &&
+          lies_in(live, above))
+        withhold_special_files(plan, above, live);
   }
 }
 

@@ -25,8 +25,10 @@ inline constexpr std::string_view kMemoryIsOff =
 
 /// Withdraws the right to make FIFOs and sockets from every mount that contains a live grant
 /// without `special`. Landlock rules add up on the way from the root: what is allowed above is
-/// allowed below.
-void keep_special_files_out(Plan& plan);
+/// allowed below. Without namespaces the private places lie elsewhere: `live_grants` are what can
+/// contain one there.
+enum class Around : std::uint8_t { all_mounts, live_grants };
+void keep_special_files_out(Plan& plan, Around around);
 /// Moves TMPDIR out of /tmp if /tmp allows no sockets: programs make theirs there.
 void move_temporary_files(Plan& plan);
 /// True if there is a live grant without `special` and Landlock can't keep FIFOs and sockets out of

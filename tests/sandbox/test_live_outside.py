@@ -95,6 +95,17 @@ class LiveOutside(FilteredTest):
             self.record(container, "--set", grant, "--", "mkfifo", "/host/live/fifo")
             self.record(container, "--write", "/host/live", "--", "mkfifo", "/host/live/other", status=1)
 
+    def test_a_grant_below_tmp_keeps_no_sockets_out_of_the_programs_own_places(self):
+        """Those lie in another directory than the machine's /tmp. Twin: the grant gets none."""
+        look = "import os, socket\nfor place in (os.environ['TMPDIR'], '/tmp/live'):\n" \
+               "    try: socket.socket(socket.AF_UNIX).bind(place + '/s'); print('bound')\n    except OSError as e: print(e.strerror)"
+        for uid, container in self.containers():
+            live = self.root / "tmp/live"
+            live.mkdir()
+            os.chown(live, uid, uid)
+            record = self.record(container, "--write", "/tmp/live", "--", "python3", "-c", look)
+            self.assertEqual(record["stdout"]["text"], "bound\nPermission denied\n", record)
+
     def test_a_workspace_is_changed_in_place(self):
         for _, container in self.containers():
             self.record(container, "--workspace", "/host/live:read-write", "--", "sh", "-c", "echo new > new; cat old; ls /host/live")

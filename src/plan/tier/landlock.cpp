@@ -462,7 +462,8 @@ void ToRules::relocate() {
 Status lay_out_rules(const policy::Policy& policy, const host::Host& host,
                      const RunRequest& request, Plan& plan) {
   SBX_TRY(check_without_namespaces(policy, host, request, plan));
-  SBX_TRY(lay_out_mounts(policy, host, request, plan));
+  SBX_TRY(lay_out_files(policy, host, request, plan));
+  keep_special_files_out(plan, Around::live_grants);
   if (auto obstacle = live_obstacle(host, plan))
     return needs_namespaces(obstacle->what, obstacle->origin, std::move(obstacle->hint));
   SBX_TRY(ToRules(policy, host, plan).run());

@@ -44,8 +44,8 @@ Result<std::string> system_root(const policy::Policy& policy, const host::Host& 
 
 }  // namespace
 
-Status lay_out_mounts(const policy::Policy& policy, const host::Host& host,
-                      const RunRequest& request, Plan& plan) {
+Status lay_out_files(const policy::Policy& policy, const host::Host& host,
+                     const RunRequest& request, Plan& plan) {
   const std::string root = SBX_TRY(system_root(policy, host));
   const auto sight =
       std::make_shared<Sight>(resolve_deny(policy.filesystem.deny, host), host.files.get());
@@ -100,7 +100,13 @@ Status lay_out_mounts(const policy::Policy& policy, const host::Host& host,
   append(plan.explanations, std::move(places.explanations));
   append(plan.explanations, std::move(program.explanations));
   append(plan.notes, std::move(program.notes));
-  keep_special_files_out(plan);
+  return {};
+}
+
+Status lay_out_mounts(const policy::Policy& policy, const host::Host& host,
+                      const RunRequest& request, Plan& plan) {
+  SBX_TRY(lay_out_files(policy, host, request, plan));
+  keep_special_files_out(plan, Around::all_mounts);
   plan.access = reached_through(plan.mounts);
   return {};
 }
