@@ -4,6 +4,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace sbx::signals {
@@ -41,6 +42,14 @@ int next(int fd) {
   signalfd_siginfo info{};
   const bool came = ::read(fd, &info, sizeof info) == sizeof info;
   return came ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+int pending_end() {
+  sigset_t pending;
+  if (::sigpending(&pending) != 0) return 0;
+  const auto* const first =
+      std::ranges::find_if(kEnding, [&](int signal) { return sigismember(&pending, signal) == 1; });
+  return first == kEnding.end() ? 0 : *first;
 }
 
 void take_defaults() {

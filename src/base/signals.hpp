@@ -26,6 +26,8 @@ enum class Ignored : std::uint8_t { stays_ignored, is_taken_too };
                                     Ignored ignored = Ignored::stays_ignored);
 /// The next that came through such a descriptor; 0 for none.
 [[nodiscard]] int next(int fd);
+/// One of kEnding that has come and is blocked; 0: none has. It is still to be read.
+[[nodiscard]] int pending_end();
 /// In a child: the signals that end or stop a process, and SIGCHLD, have their default action, and
 /// none is blocked.
 void take_defaults();

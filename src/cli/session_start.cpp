@@ -187,15 +187,16 @@ void tell_notes(const protocol::SessionFacts& facts) {
   for (const std::string& each : facts.notes) console().tell("sbx: " + printable(each) + "\n");
 }
 
-/// The one of that name that was here before ended by itself; and what this one could not keep
-/// then.
+/// The one of that name that was here before ended by itself.
+std::string end_before(const std::string& name, const session::Remains& before) {
+  const std::string words = session::remains_words(before);
+  return session::ended_words(name, before) + (words.empty() ? "" : ": ") + words;
+}
+
+/// That, and what this one could not keep then.
 void tell_of_ends(const host::Host& host, const protocol::SessionFacts& facts,
                   const std::optional<session::Remains>& before) {
-  if (before) {
-    const std::string words = session::remains_words(*before);
-    console().tell(note_lines(
-        {session::ended_words(facts.name, *before) + (words.empty() ? "" : ": ") + words}));
-  }
+  if (before) console().tell(note_lines({end_before(facts.name, *before)}));
   const auto store = changes::Store::open(host::state_directory(host));
   if (!store && facts.workspace == "overlay")
     console().tell(note_lines(
@@ -276,11 +277,12 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
   const auto host = host::probe_caller();
   if (!host) return complain(typed, host.error());
   const auto before = session::remains_of(*host, name);
-  const session::StartAnswer started = start_session(typed, process, name, parent.get());
+  session::StartAnswer started = start_session(typed, process, name, parent.get());
   if (started.status != 0 && started.error)
     return print_error(typed, *started.error) ? started.status : exit_status::kCouldNot;
   if (started.status != 0) return not_started(started);
   if (before) session::forget_remains(*host, name);
+  if (before && typed.output.json) started.facts.notes.push_back(end_before(name, *before));
   if (!typed.output.quiet && !typed.output.json) {
     tell_notes(started.facts);
     tell_of_ends(*host, started.facts, before);

@@ -20,6 +20,13 @@ bool hides_names_in_overlays(const plan::Plan& plan) {
   });
 }
 
+/// A disk that is a directory of the machine is full for another reason than limits.disk.
+Status with_cure(Status done, std::string_view place) {
+  if (!done && (done.error().errno_value == ENOSPC || done.error().errno_value == EDQUOT))
+    done.error().hint = "make room in " + std::string(place);
+  return done;
+}
+
 /// Waits until file systems stamp with a later time than anything that was written before, and
 /// returns that time. They stamp with the coarse clock, which moves on every 1 to 10 ms, and since
 /// Linux 6.13 also with the fine one, which is ahead of it, time(7), clock_gettime(2).
@@ -37,19 +44,21 @@ timespec later_stamp() {
 }  // namespace
 
 Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
-                        const std::string& state, const Copied& hears) {
+                        const std::string& state, const Copied& hears,
+                        std::function<bool()> is_cancelled) {
+  is_cancelled_ = std::move(is_cancelled);
   if (!plan.private_directory.empty()) {
     if (plan.lends_shared_memory)
       memory_ = SBX_TRY(workspace::SharedMemory::take(identity.uid_on_host));
-    disk_.make = [&] { return make_private(plan, identity, hears); };
+    disk_.make = [&] { return with_cure(make_private(plan, identity, hears), "/tmp"); };
     return {};
   }
   if (has_writable(plan, plan::MountKind::copy))
     disk_.fill = [&](int scratch) {
-      const auto done = workspace::fill_copies(plan, scratch, identity.uid_on_host,
-                                               identity.gid_on_host, copied_, left_, hears);
+      auto done = workspace::fill_copies(plan, scratch, identity.uid_on_host, identity.gid_on_host,
+                                         copied_, left_, hears, is_cancelled_);
       filled_ = later_stamp();
-      return done;
+      return directory_ == nullptr ? done : with_cure(std::move(done), directory_->path());
     };
   if (!plan.disk_in_directory) return {};
   directory_ = std::make_unique<workspace::DiskDirectory>(
@@ -83,7 +92,8 @@ Status OwnDisk::make_private(const plan::Plan& plan, const spawn::MappedIdentity
   files_ = SBX_TRY(sys::open_at(AT_FDCWD, directory_->path(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   SBX_TRY(workspace::make_private_places(plan, files_.get(), uid, gid));
   if (!has_writable(plan, plan::MountKind::copy)) return {};
-  SBX_TRY(workspace::fill_copies(plan, files_.get(), uid, gid, copied_, left_, hears));
+  SBX_TRY(
+      workspace::fill_copies(plan, files_.get(), uid, gid, copied_, left_, hears, is_cancelled_));
   filled_ = later_stamp();
   return {};
 }

@@ -22,9 +22,11 @@ namespace sbx::run {
 class OwnDisk {
  public:
   /// Errors: setup, some with a way to retry. `state`: host::state_directory().
-  /// `plan`, `identity` and `hears`, of the copies, are borrowed until the sandbox stands.
+  /// `plan`, `identity` and `hears`, of the copies, are borrowed until the sandbox stands;
+  /// `is_cancelled`: as fill_copies().
   [[nodiscard]] Status prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
-                               const std::string& state, const Copied& hears);
+                               const std::string& state, const Copied& hears,
+                               std::function<bool()> is_cancelled = {});
   [[nodiscard]] const spawn::Disk& disk() const { return disk_; }
   /// Gives the files of a private directory to the supervisor; invalid where there is none.
   [[nodiscard]] UniqueFd take_files() { return std::move(files_); }
@@ -48,6 +50,7 @@ class OwnDisk {
   spawn::Disk disk_;
   workspace::CopiedTrees copied_;
   std::vector<workspace::Left> left_;
+  std::function<bool()> is_cancelled_;
   timespec filled_{};
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/capabilities.hpp"
+#include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "cgroup/group.hpp"
 #include "hints/hints.hpp"
@@ -124,12 +126,11 @@ std::int64_t coarse_clock_nanoseconds() {
 }
 
 Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Options& options,
-                        Stamps& stamps) {
+                        const supervise::SignalScope& signals, Stamps& stamps) {
   const spawn::MappedIdentity identity = SBX_TRY(spawn::acquire_identity(plan.identity, host));
   const uid_t owner = identity.changes_ids ? identity.uid_on_host : static_cast<uid_t>(-1);
   supervise::StreamPair streams = SBX_TRY(supervise::make_streams(
       stdin_from(plan.stdin_mode), plan.stdin_file, output_form(plan, options.capture), owner));
-  const supervise::SignalScope signals = SBX_TRY(supervise::SignalScope::make());
   SBX_TRY(set_limits(plan, options.group));
   stamps.add("acquire");
 
@@ -141,7 +142,8 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   const timespec started = workspace::file_clock();
   const std::int64_t began = coarse_clock_nanoseconds();
   OwnDisk disk;
-  SBX_TRY(disk.prepare(plan, identity, options.state_directory, options.copied));
+  SBX_TRY(disk.prepare(plan, identity, options.state_directory, options.copied,
+                       [] { return signals::pending_end() != 0; }));
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
                                     std::move(streams.child_err)};
   supervise::EntryMeter entries(live_directories(plan));
@@ -216,17 +218,27 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
 
 }  // namespace
 
+Outcome cancelled_before_start(int signal) {
+  return {.verdict = Cancelled{signal},
+          .detail = std::string("cancelled by SIG") + ::sigabbrev_np(signal) +
+                    " before the command began"};
+}
+
 Result<Outcome> run(plan::Plan& plan, const host::Host& host, const Options& options) {
   Stamps stamps(options.started_microseconds);
   stamps.add("plan");
   workspace::sweep_disk_directories(options.state_directory);
   const workspace::Placeholders placeholders(plan);  // removed when nothing of the run is left
-  Result<Outcome> outcome = attempt(plan, host, options, stamps);
+  // One for all attempts: what came during one of them is not lost.
+  const supervise::SignalScope signals = SBX_TRY(supervise::SignalScope::make());
+  Result<Outcome> outcome = attempt(plan, host, options, signals, stamps);
   std::set<Retry> tried{Retry::none};
-  while (!outcome && tried.insert(outcome.error().retry).second) {
+  while (!outcome && signals::pending_end() == 0 && tried.insert(outcome.error().retry).second) {
     plan = SBX_TRY(weaker_plan(plan, host, outcome.error()));
-    outcome = attempt(plan, host, options, stamps);
+    outcome = attempt(plan, host, options, signals, stamps);
   }
+  if (const int signal = signals::pending_end(); !outcome && signal != 0)
+    outcome = cancelled_before_start(signal);
   if (!outcome) return outcome;
   stamps.add("end");
   outcome->stamps = stamps.take();

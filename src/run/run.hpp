@@ -47,5 +47,6 @@ struct Options {
 /// Error; whatever the program did is an Outcome. Call from the main thread of a single-threaded
 /// process. Works as root and as an ordinary user.
 [[nodiscard]] Result<Outcome> run(plan::Plan& plan, const host::Host& host, const Options& options);
+[[nodiscard]] Outcome cancelled_before_start(int signal);
 
 }  // namespace sbx::run

@@ -14,6 +14,7 @@
 #include "base/process.hpp"
 #include "base/sys.hpp"
 #include "record/record.hpp"
+#include "run/run.hpp"
 #include "worker/message.hpp"
 #include "worker/process_setup.hpp"
 
@@ -40,8 +41,7 @@ bool is_cancelled(int client) {
 
 run::Answer cancelled_before_start() {
   run::Answer answer;
-  answer.outcome = Outcome{.verdict = Cancelled{SIGTERM},
-                           .detail = "cancelled by SIGTERM before the command began"};
+  answer.outcome = run::cancelled_before_start(SIGTERM);
   return answer;
 }
 

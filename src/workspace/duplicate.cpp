@@ -32,6 +32,11 @@ std::unexpected<Error> not_copied(const std::string& source) {
                     .hint = full ? "raise limits.disk and limits.disk_files" : ""});
 }
 
+std::unexpected<Error> cancelled(const std::string& source) {
+  errno = ECANCELED;
+  return not_copied(source);
+}
+
 /// User attributes only: the others are the host's. False: some were not taken, as by a tmpfs
 /// before Linux 6.6.
 bool copy_attributes(int from, int to) {
@@ -54,7 +59,8 @@ bool copy_attributes(int from, int to) {
 class Filling {
  public:
   Filling(const std::string& path, UniqueFd source, UniqueFd veil, UniqueFd target, uid_t uid,
-          gid_t gid, CopiedTree& tree, std::vector<Left>& left, const Copied& copied)
+          gid_t gid, CopiedTree& tree, std::vector<Left>& left, const Copied& copied,
+          const std::function<bool()>& is_cancelled)
       : path_(path),
         source_(std::move(source)),
         veil_(std::move(veil)),
@@ -63,7 +69,8 @@ class Filling {
         gid_(gid),
         tree_(tree),
         left_(left),
-        copied_(copied) {}
+        copied_(copied),
+        is_cancelled_(is_cancelled) {}
 
   Status run() {
     waiting_.emplace_back(".");
@@ -130,6 +137,7 @@ class Filling {
 
   Status copy_one(const std::string& directory, int to, const Entry& entry) {
     const std::string path = join(directory, entry.name);
+    if (is_cancelled_ && is_cancelled_()) return cancelled(path_);
     const Veiled veil = veiled(path);
     if (veil == Veiled::hidden) return {};
     switch (entry.facts.st_mode & S_IFMT) {
@@ -234,6 +242,7 @@ class Filling {
   CopiedTree& tree_;
   std::vector<Left>& left_;
   const Copied& copied_;
+  const std::function<bool()>& is_cancelled_;
   bool lost_attributes_ = false;                           ///< reported once
   std::map<std::pair<dev_t, ino_t>, std::string> linked_;  ///< first names of files with several
   std::vector<std::string> waiting_;
@@ -243,7 +252,8 @@ class Filling {
 }  // namespace
 
 Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid, CopiedTrees& trees,
-                   std::vector<Left>& left, const Copied& copied) {
+                   std::vector<Left>& left, const Copied& copied,
+                   const std::function<bool()>& is_cancelled) {
   const CopyingEnds ends(copied);
   for (const plan::Mount& mount : plan.mounts) {
     const auto* copy = mount.as<plan::mount::Copy>();
@@ -262,9 +272,10 @@ Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid, Co
     if (::fstat(source.get(), &root) != 0) return not_copied(copy->source.path);
     const auto tree = std::make_shared<CopiedTree>(root);
     SBX_TRY(Filling(copy->source.path, std::move(source), std::move(veil), std::move(target), uid,
-                    gid, *tree, left, copied)
+                    gid, *tree, left, copied, is_cancelled)
                 .run());
     trees.insert_or_assign(mount.target, tree);
+    if (is_cancelled && is_cancelled()) return cancelled(copy->source.path);
   }
   return {};
 }

@@ -3,11 +3,16 @@ and the other tests are skipped. More attacks are in test_own_uid.py and test_sa
 
 import json
 import os
+import pathlib
+import shutil
+import signal
 import socket
+import subprocess
+import tempfile
 
 from containers import LEAST_LANDLOCK, landlock_abi
 from outside import ATTEMPTS, SEEN, opened
-from sbxtest import IS_ROOT, SbxTest, main, refusal_of_namespaces, start
+from sbxtest import IS_ROOT, SBX, SbxTest, main, refusal_of_namespaces, start
 
 CONNECT = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))).sendall(b'x')"
 # Each grandchild leaves its session and is nobody's child.
@@ -42,6 +47,38 @@ class InPlace(SbxTest):
         ended = self.walled("cat", file)
         self.assertEqual((ended.outcome["exit_code"], ended.text), (1, ""), ended)
         self.assertEqual(self.walled("cat", file, options=("--read", file)).text, "text")
+
+    def copying(self, place, *words, **rest):
+        """The ended `sbx run` of a program with a copied workspace, and its record."""
+        work = pathlib.Path(place) / "work"
+        work.mkdir(exist_ok=True)
+        (work / "file").write_bytes(b"x" * (1 << 20))
+        ended = subprocess.run([*words, "run", "--isolation", "landlock", "--json", "--workspace", f"{work}:overlay", "--", "echo", "ran"],
+                               stdout=subprocess.PIPE, text=True, **rest)
+        return ended, json.loads(ended.stdout)
+
+    def test_after_a_signal_that_comes_while_copies_are_made_nothing_begins(self):
+        """Twin: without it the program does."""
+        def comes():
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+            os.kill(os.getpid(), signal.SIGTERM)
+        self.tmp.chmod(0o755)
+        ended, record = self.copying(self.tmp, SBX)
+        self.assertEqual((ended.returncode, record["stdout"]["text"]), (0, "ran\n"), record)
+        ended, record = self.copying(self.tmp, SBX, preexec_fn=comes)
+        self.assertEqual((ended.returncode, record["stdout"]["text"], record["outcome"]["status"], record["outcome"]["detail"]),
+                         (143, None, "cancelled", "cancelled by SIGTERM before the command began"), record)
+
+    def test_a_full_tmp_is_named_and_not_a_limit(self):
+        if not IS_ROOT or subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no file system can be mounted")
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as place:  # seen beside another /tmp
+            os.chmod(place, 0o755)
+            program = shutil.copy(SBX, place)
+            for options in ("size=64m,nr_inodes=5", "size=512k,nr_inodes=100"):
+                ended, record = self.copying(place, "unshare", "--mount", "--propagation", "private", "sh", "-c",
+                                             f'mount -t tmpfs -o {options},mode=1777 tmpfs /tmp && exec "$@"', "sh", program)
+                self.assertEqual((ended.returncode, record["outcome"]["hint"]), (125, "make room in /tmp"), record)
 
     def test_what_leads_out_is_refused(self):
         """Its twin, where each attempt has something to reach, is in the containers' tests."""
