@@ -932,6 +932,13 @@ class Ends(SessionTest):
         self.sbx_session("stop", "work")
         self.assertIn('there is no session "work"', self.sbx_session("exec", "work", "true").err)
 
+    def test_json_of_a_start_tells_the_end_before_it_among_its_notes(self):
+        """Once: twin, the next start has none."""
+        self.ended(script="true", end=lambda facts: self.sbx_session("extend", "work", "1s"))
+        self.assertRegex("\n".join(self.start_session()["notes"]), r'the session "work" ended at .*, at the end of its session.lifetime$')
+        self.sbx_session("stop", "work")
+        self.assertNotIn("ended at", "\n".join(self.start_session()["notes"]))
+
     def test_changes_that_no_set_can_hold_are_told(self):
         """Their list is not complete: a directory is too deep."""
         self.ended("--workspace", ".:overlay", script="python3 -c '\nimport os\nfor i in range(20): os.mkdir(\"d\" * 250); os.chdir(\"d\" * 250)\n'")
