@@ -330,8 +330,10 @@ int run_in_session(const Invocation& typed, const OwnProcess& process) {
       return refuse_exec(call, *host, name, *started.error, WasReported::yes);
     }
     if (before) session::forget_remains(*host, name);
-    if (!typed.output.quiet) tell_notes(started.facts);
-    if (!typed.output.quiet && !typed.output.json) tell_of_ends(*host, started.facts, before);
+    if (!typed.output.quiet) {  // beside the record of the call, too
+      tell_notes(started.facts);
+      tell_of_ends(*host, started.facts, before);
+    }
   }
   return session_exec(call, *host, name);
 }

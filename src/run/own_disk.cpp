@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "run/settings.hpp"
 #include "workspace/private_places.hpp"
 #include "workspace/tree.hpp"
@@ -23,7 +24,7 @@ bool hides_names_in_overlays(const plan::Plan& plan) {
 /// A disk that is a directory of the machine is full for another reason than limits.disk.
 Status with_cure(Status done, std::string_view place) {
   if (!done && (done.error().errno_value == ENOSPC || done.error().errno_value == EDQUOT))
-    done.error().hint = "make room in " + std::string(place);
+    done.error().hint = "make room in " + printable(place);
   return done;
 }
 

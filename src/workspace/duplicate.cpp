@@ -210,7 +210,7 @@ class Filling {
       return {};
     }
     if (!copy.valid()) return not_copied(path_ + "/" + path);
-    if (auto done = copy_content(from->get(), copy.get(), copied_); !done) {
+    if (auto done = copy_content(from->get(), copy.get(), copied_, is_cancelled_); !done) {
       errno = done.error().errno_value;
       return not_copied(path_ + "/" + path);
     }

@@ -35,11 +35,16 @@ std::unexpected<Error> refused_content(const std::string& what) {
 }
 
 /// One stretch of stored bytes. Between different file systems copy_file_range answers EXDEV.
-Status copy_stretch(int from, int to, off_t begin, off_t end, const Copied& copied) {
+Status copy_stretch(int from, int to, off_t begin, off_t end, const Copied& copied,
+                    const std::function<bool()>& is_cancelled) {
   off_t in = begin;
   off_t out = begin;
   bool plain = false;
   while (in < end) {
+    if (is_cancelled && is_cancelled()) {
+      errno = ECANCELED;
+      return refused_content("write");
+    }
     const auto count = std::min<std::size_t>(kChunk, static_cast<std::size_t>(end - in));
     ssize_t got = 0;
     if (!plain) {
@@ -152,7 +157,8 @@ Status give_to(int file, Owner owner, const std::string& name) {
   return refused("keep the owner of", name);
 }
 
-Status copy_content(int from, int to, const Copied& copied) {
+Status copy_content(int from, int to, const Copied& copied,
+                    const std::function<bool()>& is_cancelled) {
   struct stat facts{};
   if (::fstat(from, &facts) != 0) return refused_content("read");
   if (facts.st_size <= kSmall && facts.st_blocks * kBlock >= facts.st_size)
@@ -164,7 +170,7 @@ Status copy_content(int from, int to, const Copied& copied) {
     const off_t begin = data < 0 ? at : data;
     const off_t hole = data < 0 ? facts.st_size : ::lseek(from, begin, SEEK_HOLE);
     const off_t end = hole < 0 ? facts.st_size : hole;
-    SBX_TRY(copy_stretch(from, to, begin, end, copied));
+    SBX_TRY(copy_stretch(from, to, begin, end, copied, is_cancelled));
     at = end;
   }
   if (::ftruncate(to, facts.st_size) != 0) return refused_content("write");

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,8 +37,10 @@ struct Owner {
                                               std::optional<Owner> owner);
 
 /// The bytes of one open file into another, empty one; holes stay holes, and where the file system
-/// can, nothing is read. Errors: host.
-[[nodiscard]] Status copy_content(int from, int to, const Copied& copied);
+/// can, nothing is read. `is_cancelled` is asked now and then; may be empty. Errors: host (also
+/// ECANCELED).
+[[nodiscard]] Status copy_content(int from, int to, const Copied& copied,
+                                  const std::function<bool()>& is_cancelled = {});
 
 /// What must be under a name at the moment when it is replaced; else nothing is done and the error
 /// has the code "replaced".

@@ -939,6 +939,12 @@ class Ends(SessionTest):
         self.sbx_session("stop", "work")
         self.assertNotIn("ended at", "\n".join(self.start_session()["notes"]))
 
+    def test_a_record_of_a_call_that_starts_a_session_leaves_its_words_on_stderr(self):
+        self.ended(script="true", end=lambda facts: self.sbx_session("extend", "work", "1s"))
+        started = self.run_sbx("run", "--session", "work", "--json", "--", "true")
+        self.assertRegex(started.err, r'^sbx: the session "work" ended at .*, at the end of its session.lifetime\n$')
+        self.assertEqual(started.record["outcome"]["exit_code"], 0)
+
     def test_changes_that_no_set_can_hold_are_told(self):
         """Their list is not complete: a directory is too deep."""
         self.ended("--workspace", ".:overlay", script="python3 -c '\nimport os\nfor i in range(20): os.mkdir(\"d\" * 250); os.chdir(\"d\" * 250)\n'")

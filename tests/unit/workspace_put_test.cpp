@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -68,6 +70,26 @@ class PutTest : public testing::Test {
   std::filesystem::path root_;
   UniqueFd directory_;
 };
+
+TEST_F(PutTest, ACopyThatIsCancelledInTheMiddleOfAFileEndsThere) {
+  constexpr std::uint64_t kSize = 8 << 20;
+  write("large", std::string(kSize, 'x'));
+  const UniqueFd from = open("large");
+  const auto copied_until = [&](std::uint64_t cancelled_at) {
+    const UniqueFd to(::open(at("copy").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    std::uint64_t sum = 0;
+    const Status done = copy_content(
+        from.get(), to.get(), [&](std::uint64_t bytes) { sum += bytes; },
+        [&] { return sum >= cancelled_at; });
+    EXPECT_EQ(done.has_value(), sum == kSize);
+    if (!done) EXPECT_EQ(done.error().errno_value, ECANCELED);
+    return sum;
+  };
+  const std::uint64_t part = copied_until(1);
+  EXPECT_GT(part, 0U);
+  EXPECT_LT(part, kSize);
+  EXPECT_EQ(copied_until(kSize + 1), kSize);
+}
 
 TEST_F(PutTest, AFileIsReplacedByANewOne) {
   write("new", "new");
