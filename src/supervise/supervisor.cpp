@@ -249,11 +249,13 @@ Status Supervisor::Impl::start_input() {
   // A descriptor of its own: others in the loop may read the caller's as well.
   UniqueFd& from = sinks_.streams.in_source;
   if (!from.valid() && sinks_.in >= 0) from = SBX_TRY(duplicate_to_watch(sinks_.in));
-  in_.emplace(loop_, std::move(to),
-              InputRelay::Options{.source = from.get(),
-                                  .to_terminal = settings_.interactive,
-                                  .is_sent = settings_.input_is_sent,
-                                  .gauge = std::move(sinks_.streams.in_gauge)});
+  InputRelay::Options options{.source = from.get(),
+                              .to_terminal = settings_.interactive,
+                              .is_sent = settings_.input_is_sent,
+                              .gauge = std::move(sinks_.streams.in_gauge)};
+  // SIGWINCH of a change before that may wait in the same turn of the loop, behind the input.
+  if (terminal_) options.before_typed = [this] { terminal_->copy_size_to(sandbox_.terminal); };
+  in_.emplace(loop_, std::move(to), std::move(options));
   return in_->start();
 }
 

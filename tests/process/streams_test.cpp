@@ -12,9 +12,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "base/sys.hpp"
 #include "fake_sandbox.hpp"
+#include "supervise/streams/input_relay.hpp"
 
 namespace sbx::test {
 namespace {
@@ -145,6 +147,30 @@ TEST(Streams, ATerminalIsShownHeadAndTail) {
   for (ssize_t got = 0; (got = ::read(screen.get(), block, sizeof block)) > 0;)
     shown.append(block, static_cast<std::size_t>(got));
   EXPECT_EQ(shown, "0123456789\r\n… 16 bytes left out …\r\nqrstuvwxyz");
+}
+
+TEST(Streams, WhatIsTypedFollowsWhatHappenedToTheTerminalBefore) {
+  int callers[2];
+  int programs[2];
+  ASSERT_EQ(::openpty(&callers[0], &callers[1], nullptr, nullptr, nullptr), 0);
+  ASSERT_EQ(::openpty(&programs[0], &programs[1], nullptr, nullptr, nullptr), 0);
+  const UniqueFd typing(callers[0]), source(callers[1]), program(programs[1]);
+  const auto waiting = [&program] {
+    int bytes = -1;
+    return ::ioctl(program.get(), FIONREAD, &bytes) == 0 ? bytes : -1;
+  };
+  auto loop = EventLoop::make();
+  ASSERT_TRUE(loop);
+  std::vector<int> there;
+  supervise::InputRelay relay(*loop, UniqueFd(programs[0]),
+                              {.source = source.get(), .to_terminal = true, .before_typed = [&] {
+                                 there.push_back(waiting());
+                               }});
+  ASSERT_TRUE(relay.start());
+  ASSERT_EQ(::write(typing.get(), "ls\n", 3), 3);
+  ASSERT_TRUE(loop->run_once());
+  EXPECT_EQ(there, std::vector<int>{0});
+  EXPECT_EQ(waiting(), 3);
 }
 
 TEST(Streams, AppendToAFileOpenedForAppending) {

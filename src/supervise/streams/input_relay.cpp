@@ -177,7 +177,10 @@ InputRelay::Step InputRelay::step_copy() {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Step::wait_source;
   block_at_ = 0;
   block_end_ = got > 0 ? static_cast<std::size_t>(got) : 0;
-  if (got > 0) return Step::again;
+  if (got > 0) {
+    if (options_.before_typed) options_.before_typed();
+    return Step::again;
+  }
   at_end_ = true;
   if (!options_.to_terminal) return Step::end;
   *block_.data() = end_of_file_character(destination_.get());

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "base/event_loop.hpp"
 #include "base/unique_fd.hpp"
@@ -22,6 +23,8 @@ class InputRelay {
     /// has closed its end. Without a gauge.
     bool is_sent = false;
     UniqueFd gauge;  ///< a read end of the pipe: what is unread stays the caller's
+    /// Called when the source has given something, before that is passed to a terminal.
+    std::function<void()> before_typed;
   };
 
   InputRelay(EventLoop& loop, UniqueFd destination, Options options);
