@@ -75,20 +75,23 @@ Status make_place(const plan::Plan& plan, const plan::Mount& step, int root) {
   }
   const bool is_directory =
       step.kind() == plan::MountKind::directory || step.kind() == plan::MountKind::scratch;
-  if (is_directory) SBX_TRY(make_directory(root, path, std::nullopt));
+  const bool is_top = !path.contains('/');  // make_tops() has made it
+  if (is_directory && !is_top) SBX_TRY(make_directory(root, path, std::nullopt));
   return {};
 }
 
-/// The directories that lie in the private directory itself, which is not the program's.
+/// The directories that lie in the private directory itself, which is not the program's: nobody
+/// else could replace one.
 Status make_tops(const plan::Plan& plan, int root, uid_t uid, gid_t gid) {
   std::set<std::string> tops;
   for (const plan::Mount& step : plan.mounts)
     if (const std::string path = plan::place_in_private(plan, step); !path.empty())
       tops.insert(path.substr(0, path.find('/')));
   for (const std::string& name : tops) {
-    const auto made = held::make_and_open(root, name, 0755);
-    if (!made || (uid != ::geteuid() && !held::set_owner(made->get(), uid, gid)))
-      return not_made(name, made ? errno : made.error().errno_value);
+    if (!held::make_directory(root, name, 0755)) return not_made(name, errno);
+    if (uid == ::geteuid()) continue;
+    const UniqueFd made = SBX_TRY(held::open_name(root, name, O_PATH | O_DIRECTORY));
+    if (!held::set_owner(made.get(), uid, gid)) return not_made(name, errno);
   }
   return {};
 }

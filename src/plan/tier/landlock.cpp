@@ -116,6 +116,9 @@ class ToRules {
                             .is_directory = is_directory,
                             .origin = origin});
   }
+  [[nodiscard]] bool is_allowed(const std::string& path) const {
+    return std::ranges::find(plan_.access, path, &Access::path) != plan_.access.end();
+  }
   [[nodiscard]] bool holds_hidden(const std::string& path) const {
     return std::ranges::any_of(hidden_,
                                [&](const std::string& name) { return is_within(name, path); });
@@ -436,7 +439,7 @@ Status ToRules::add_around(const std::string& top, const Mount& step) {
 void ToRules::take_etc() {
   const auto take = [&](const char* path) {
     auto real = is_direct(path) ? Result<std::string>(path) : host_.files->canonical(path);
-    if (real && is_reached(*real)) allow(std::move(*real), kToRead, false);
+    if (real && !is_allowed(*real) && is_reached(*real)) allow(std::move(*real), kToRead, false);
   };
   for (const char* const path : kEtcAsItIs) take(path);
   if (!plan_.network.own_namespace) take(kResolverFile);
