@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include <sbx/outcome.hpp>
 
@@ -35,9 +36,13 @@ struct Section {
 Result<std::vector<policy::Policy>> policies_of(const Invocation& typed,
                                                 const policy::LoadContext& context) {
   std::vector<policy::PolicyOperand> operands = typed.policies;
-  if (operands.empty())
+  if (operands.empty()) {
+    // What sbx run would take: a name that the configuration has and nobody knows.
+    if (auto usual = policy::load({}, {}, context); !usual)
+      return fail(std::move(usual.error().front()));
     for (const policy::Builtin& builtin : policy::builtins())
       operands.push_back({std::string(builtin.name)});
+  }
   std::vector<policy::Policy> list;
   for (const policy::PolicyOperand& operand : operands) {
     auto policy = policy::load({operand}, {}, context);
@@ -62,12 +67,26 @@ std::string mark(State state, const Paint& paint) {
   return state == State::missing ? paint.red(word) : paint.bold(word);
 }
 
-std::string line(const Finding& finding, const Paint& paint) {
+/// Long ones are told once: what comes later names the finding that had it.
+class Cures {
+ public:
+  std::string text(const Finding& finding) {
+    constexpr std::size_t kShort = 60;
+    if (finding.cure.empty()) return {};
+    const auto [told, is_new] = told_.try_emplace(finding.cure, finding.name);
+    return "; fix: " + (is_new || finding.cure.size() <= kShort ? printable(finding.cure)
+                                                                : "as for " + told->second);
+  }
+
+ private:
+  std::map<std::string, std::string> told_;
+};
+
+std::string line(const Finding& finding, Cures& cures, const Paint& paint) {
   std::string text = fmt::format("  {}{:<20} {}", mark(finding.state, paint), finding.name,
                                  printable(finding.fact));
   if (!finding.consequence.empty()) text += "; " + printable(finding.consequence);
-  if (!finding.cure.empty()) text += "; fix: " + printable(finding.cure);
-  return text + "\n";
+  return text + cures.text(finding) + "\n";
 }
 
 /// A missing interpreter is not a fault of the machine: one line covers all of them.
@@ -88,11 +107,12 @@ std::string absent_line(const std::vector<Finding>& findings) {
 
 std::string for_people(const std::vector<Section>& sections, bool quiet, const Paint& paint) {
   std::string text;
+  Cures cures;
   for (const Section& section : sections) {
     std::string lines;
     for (const Finding& finding : section.findings)
       if (!is_absent(finding) && (!quiet || finding.state != State::ok))
-        lines += line(finding, paint);
+        lines += line(finding, cures, paint);
     if (!quiet) lines += absent_line(section.findings);
     if (!lines.empty())
       text += (text.empty() ? "" : "\n") + paint.bold(section.title) + "\n" + lines;

@@ -151,7 +151,9 @@ Finding veth() {
 
 Finding idmapped_mounts(const host::Host& host) {
   if (!host.privileged)
-    return {.name = "idmapped mounts", .fact = "not needed: sbx runs as an ordinary user"};
+    return {.name = "idmapped mounts",
+            .fact = host.uid == 0 ? "not needed: root has no CAP_SYS_ADMIN here"
+                                  : "not needed: sbx runs as an ordinary user"};
   const Asked asked = ask_idmapped_mount();
   if (worked(asked))
     return {.name = "idmapped mounts", .fact = "work on this directory's file system"};
@@ -222,7 +224,8 @@ std::vector<Finding> examine_isolation(const std::vector<Finding>& machine, bool
     landlock.state = State::weaker;
     landlock.fact = std::string(has_own_uid ? "a uid of its own" : "the caller's own uid") +
                     ", and Landlock around the machine's own files";
-    landlock.consequence = "sbx-security(7) says what it does not hold";
+    landlock.consequence =
+        "no sessions, cells or sbx mcp; sbx-security(7) says what else it does not hold";
     landlock.cure = "ask for it: --isolation auto, or isolation = \"auto\" in config.toml";
   }
   steps.push_back(std::move(landlock));

@@ -29,6 +29,8 @@ constexpr auto kInstallers = std::to_array<std::string_view>(
     {"apt", "apt-get", "aptitude", "dpkg", "dnf", "yum", "zypper", "apk", "pacman"});
 constexpr auto kPlacesOfPackages =
     std::to_array<std::string_view>({"/var/lib/dpkg", "/var/lib/apt", "/var/cache/apt"});
+constexpr auto kLinesOfInstallers =
+    std::to_array<std::string_view>({"E: ", "W: ", "dpkg: ", "dpkg-deb: "});
 constexpr auto kNotRoot = std::to_array<std::string_view>(
     {"superuser privilege", "are you root", "as root", "unless you are root", "Permission denied",
      "Read-only file system"});
@@ -62,6 +64,8 @@ class Search {
           hint = about_place_elsewhere(name);
           if (!hint && name == word.names.front() && places_.may_be_read(name))
             hint = about_write_denied(name);
+          // Without a root of its own what is not granted is there, and refused.
+          if (!hint && !has_own_root()) hint = about_missing(name);
           break;
         case Trouble::write_denied:
           hint = about_place_elsewhere(name);
@@ -123,7 +127,10 @@ class Search {
     const auto typed = std::ranges::find_if(facts_.typed, is_installer);
     const auto place = std::ranges::find_if(kPlacesOfPackages, said);
     const bool is_typed = typed != facts_.typed.end() && std::ranges::any_of(kNotRoot, said);
-    if (!is_typed && place == kPlacesOfPackages.end()) return std::nullopt;
+    // Other programs name these places too.
+    const bool is_installers =
+        typed != facts_.typed.end() || std::ranges::any_of(kLinesOfInstallers, said);
+    if (!is_typed && (place == kPlacesOfPackages.end() || !is_installers)) return std::nullopt;
     const std::string what(place == kPlacesOfPackages.end() ? "/usr" : *place);
     const auto facts = places_.read_only(what);
     if (!facts || facts->is_workspace || !facts->grant.empty()) return std::nullopt;
@@ -206,9 +213,10 @@ class Search {
       if (plan::is_within(name, temporary) && !places_.is_shown(name))
         return Hint{.kind = HintKind::read_only,
                     .what = name,
-                    .text = fmt::format("\"{}\" is in {}, which no program reaches without "
-                                        "namespaces; $TMPDIR names a directory for that",
-                                        name, temporary)};
+                    .text = fmt::format(
+                        "\"{}\" is in {}, of which a program without namespaces reaches only what "
+                        "the policy grants; $TMPDIR names a directory of its own",
+                        name, temporary)};
     return std::nullopt;
   }
 

@@ -11,6 +11,7 @@
 #include "plan/limits.hpp"
 #include "plan/path_calls.hpp"
 #include "plan/tier/tiers.hpp"
+#include "plan/tier/weaker_note.hpp"
 #include "policy/network_match.hpp"
 #include "policy/warnings.hpp"
 
@@ -135,7 +136,10 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
   auto plan = plan_with(choose_tier(policy, host), policy, host, request);
   if (plan) return plan;
   const Tier* const instead = tier_instead(plan.error(), host);
-  return instead == nullptr ? plan : plan_with(*instead, policy, host, request);
+  if (instead == nullptr) return plan;
+  auto weaker = plan_with(*instead, policy, host, request);
+  if (weaker) add_to_weaker_note(plan.error().message, *weaker);
+  return weaker;
 }
 
 }  // namespace sbx::plan

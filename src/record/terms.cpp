@@ -14,6 +14,8 @@ constexpr auto kStatus = TermKind::status;
 constexpr auto kKey = TermKind::record_key;
 constexpr auto kMode = TermKind::workspace_mode;
 constexpr auto kExit = TermKind::exit_status;
+constexpr auto kPromise = TermKind::promise;
+constexpr auto kForm = TermKind::form;
 
 const char* kind_text(TermKind kind) {
   switch (kind) {
@@ -25,6 +27,10 @@ const char* kind_text(TermKind kind) {
       return "exit status";
     case TermKind::workspace_mode:
       return "mode of filesystem.workspace";
+    case TermKind::promise:
+      return "what \"degraded\" can name; sbx-security(7) says more";
+    case TermKind::form:
+      return "form of isolation; sbx-security(7) says more";
   }
   return "";
 }
@@ -91,6 +97,28 @@ constexpr auto kTerms = std::to_array<Term>({
     {"kept", kKey, "The change set that --keep made."},
     {"applied", kKey, "What --apply wrote to the workspace, and what it left."},
     {"out", kKey, "The files that --out copied, and those that it left."},
+    {"names", kPromise,
+     "No name of the machine can be seen. Without namespaces paths and processes can be probed."},
+    {"tmp", kPromise,
+     "A /tmp of the program's own. Without namespaces TMPDIR and HOME name private directories, "
+     "and /tmp is refused."},
+    {"ipc", kPromise,
+     "Shared memory, semaphores, queues and sockets of the program's own. Without namespaces most "
+     "are refused."},
+    {"end", kPromise,
+     "Nothing of the program outlives the run, whoever kills sbx. Without namespaces three "
+     "processes killed at once can leave some."},
+    {"landlock", kPromise, "The second wall around files, and signals, on kernels that have it."},
+    {"proc", kPromise,
+     "A /proc of the program's own. Else a few files of the machine's can be read."},
+    {"hostname", kPromise,
+     "A host name of the sandbox's own. Else the program sees the machine's."},
+    {"syscalls.named", kPromise,
+     "Refused calls are told by name. A listener outside of sbx keeps them from it."},
+    {"trusted-policy", kPromise, "Nobody but the caller and root can change the policy's file."},
+    {"core dumps", kPromise, "The machine writes no memory of a program that crashed to a file."},
+    {"own-uid", kForm, "Without namespaces, with a uid that no other process has."},
+    {"same-uid", kForm, "Without namespaces, with the caller's own uid."},
     {"1", kExit,
      "The command's own; or, after a command that exited with 0, --apply met a conflict or a "
      "pattern that matches "

@@ -8,7 +8,14 @@
 /// The terms used in records and exit statuses, for `sbx policy explain`.
 namespace sbx::record {
 
-enum class TermKind : std::uint8_t { status, record_key, exit_status, workspace_mode };
+enum class TermKind : std::uint8_t {
+  status,
+  record_key,
+  exit_status,
+  workspace_mode,
+  promise,  ///< a name in `degraded`; keys of the policy have their own text
+  form,     ///< of isolation
+};
 
 /// Text is stored in place: pointers would need relocations at start.
 struct Term {

@@ -159,11 +159,15 @@ class Teller {
       text_ += "  what is listed below may be the reason\n";
       return;
     }
-    text_ +=
+    const bool has_own_root = text(part(record_, "isolation"), "tier") != "landlock";
+    text_ += fmt::format(
         "  sbx refused nothing: the reason is the program's own, or a file outside the policy, "
-        "which looks absent\n";
-    line("to see",
-         "its own messages; sbx run --explain names the files that it looked for in vain");
+        "which {}\n",
+        has_own_root ? "looks absent" : "it may not read");
+    line("to see", has_own_root
+                       ? "its own messages; sbx run --explain names the files that it looked for "
+                         "in vain"
+                       : "its own messages; sbx run --read FILE shows a file");
   }
 
   void signaled(const Json& outcome, const std::string& sentence) {

@@ -234,6 +234,20 @@ bool misses_file(const Outcome& outcome) {
   return says(outcome, {"No such file", "no such file", "cannot open file"});
 }
 
+/// By its own words, and of a file on a disk.
+bool was_denied(const Outcome& outcome) {
+  const auto is_file = [](const std::string& name) {
+    return name.starts_with('/') &&
+           std::ranges::none_of(std::to_array<std::string_view>({"/dev", "/proc", "/sys"}),
+                                [&](auto top) { return plan::is_within(name, std::string(top)); });
+  };
+  for (const Stream* const stream : {&outcome.err, &outcome.out})
+    for (const hints::LastWord& word : hints::last_words(stream->last))
+      if (word.trouble == hints::Trouble::denied && std::ranges::any_of(word.names, is_file))
+        return true;
+  return false;
+}
+
 /// A script that failed and speaks of a file that is absent or refused. `err` is empty where both
 /// streams go to one file.
 bool may_miss_files(const Outcome& outcome, const plan::Plan& plan) {
@@ -497,6 +511,10 @@ void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan&
     const bool can_explain = !plan.explain && plan.private_directory.empty();
     if (note.empty() && found.empty() && can_explain && may_miss_files(outcome, plan))
       note = "note: files outside the policy look absent; rerun with --explain to see which";
+    if (note.empty() && found.empty() && !plan.private_directory.empty() && was_denied(outcome))
+      note =
+          "note: without namespaces files outside the policy are refused (\"Permission denied\"); "
+          "--read FILE shows one";
     if (!note.empty()) outcome.notes.push_back(std::move(note));
   }
   std::ranges::move(found, std::back_inserter(outcome.hints));

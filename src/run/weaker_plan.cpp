@@ -1,10 +1,12 @@
 #include "run/weaker_plan.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "host/process_view.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/files/disk.hpp"
+#include "plan/tier/landlock_checks.hpp"
 #include "plan/tier/landlock_notes.hpp"
 #include "plan/tier/outer_proc.hpp"
 #include "plan/tier/shared_memory.hpp"
@@ -171,8 +173,14 @@ Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, c
 }
 
 void add_why_not_without(const Error& why, Error& error) {
-  error.hint += (error.hint.empty() ? "" : "; ") + std::string("nor does it work without: ") +
-                why.text() + (why.hint.empty() ? "" : ": " + why.hint);
+  std::string hint = "weaker isolation does not work either: " + why.text();
+  std::string_view cure = why.hint;
+  if (cure.starts_with(plan::kWithNamespaces)) {  // none here, where there are none
+    cure.remove_prefix(std::string_view(plan::kWithNamespaces).size());
+    cure.remove_prefix(std::min(cure.find_first_not_of("; "), cure.size()));
+  }
+  if (!cure.empty()) hint += "\nfor weaker isolation: " + std::string(cure);
+  error.hint = hint + (error.hint.empty() ? "" : "\n") + error.hint;
 }
 
 }  // namespace sbx::run

@@ -3,9 +3,11 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 import sbxtest
+from harness import SOURCE
 from sbxtest import IS_ROOT, SBX, SbxTest
 
 SHOW = "import sys; print(sys.argv[1:])"
@@ -260,6 +262,10 @@ class Arguments(SbxTest):
     def test_keys_are_explained(self):
         self.assertIn(b"wall_time", self.call("policy", "explain", "limits.wall_time").stdout)
         self.assertIn(b"ptrace", self.call("policy", "explain", "@debug").stdout)
+        promises = re.findall(r'X\(\w+, +"([^"]+)"\)', (SOURCE / "include/sbx/outcome.hpp").read_text())
+        self.assertGreater(len(promises), 20)
+        for name in [*promises, "own-uid", "same-uid"]:
+            self.assertEqual(self.call("policy", "explain", name).returncode, 0, name)
         done = self.call("policy", "explain", "limits.wall_tiem")
         self.assertEqual(done.returncode, 2)
         self.assertIn(b"limits.wall_time", done.stderr)

@@ -3,9 +3,11 @@
 import ctypes
 import json
 import os
+import pathlib
 import subprocess
 
 import sbxtest
+from refused_calls import ENOSYS, EPERM, refuse_calls
 from sbxtest import IS_ROOT, SBX, SbxTest, mounts
 
 BUILTINS = ["default", "strict", "data-analysis", "python", "node", "shell", "agent", "ci-untrusted", "offline-build", "web-fetch", "e2b"]
@@ -119,6 +121,19 @@ class Doctor(SbxTest):
         done = self.call("doctor", "-p", "nosuchpolicy")
         self.assertEqual(done.returncode, 2)
         self.assertIn("unknown-policy", done.stderr)
+
+    def test_a_policy_of_the_configuration_that_nobody_knows_is_an_error(self):
+        directory = pathlib.Path(self.environment()["HOME"]) / ".config/sbx"
+        directory.mkdir(parents=True)
+        (directory / "config.toml").write_text('policy = "nosuchpolicy"\n')
+        done = self.call("doctor")
+        self.assertEqual((done.returncode, "unknown-policy" in done.stderr), (2, True), done)
+
+    def test_a_long_cure_is_told_once(self):
+        """A machine that refuses namespaces refuses them to each policy."""
+        done = self.call("doctor", preexec=lambda: refuse_calls({"clone3": ENOSYS, "unshare": EPERM}, EPERM))
+        self.assertEqual(done.stdout.count("in Docker: --security-opt"), 1, done.stdout)
+        self.assertIn("fix: as for user namespaces", done.stdout)
 
     def test_interpreters_are_those_of_runs(self):
         answer = self.doctor("-p", "strict")

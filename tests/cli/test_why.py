@@ -71,6 +71,12 @@ class Why(SbxTest):
             self.assertIn(part, text)
         self.assertNotIn("refused nothing", text)
 
+    def test_what_may_have_looked_absent_was_refused_without_namespaces(self):
+        for isolation, wanted, other in (("namespaces", "--explain", "--read FILE"), ("landlock", "--read FILE", "--explain")):
+            text = self.explained(self.sbx("--isolation", isolation, "--", "cat", "/var/lib/dpkg/status"))
+            self.assertIn(wanted, text)
+            self.assertNotIn(other, text)
+
     def test_options_come_before_lines(self):
         text = self.explained(self.sbx("--allow-host", "a.invalid:443", "--", "getent", "hosts", "b.invalid"))
         self.assertIn('to allow   --allow-host b.invalid:443, or network.allow = ["b.invalid:443"] in the policy', text)

@@ -176,7 +176,7 @@ class Hints(SbxTest):
                 self.assertEqual(self.hints(ended), [("read-only", place, [])], ended)
                 self.assertIn(f"sbx: {name} installs nothing in a sandbox, where the system is read-only; install the package on the host, and every sandbox shows it\n",
                               self.sbx(*words, json_record=False).err.decode())
-        for line in ("echo 'are you root?' >&2; exit 1", "echo apt; exit 1", "echo /var/lib/dpkg/lock"):
+        for line in ("echo 'are you root?' >&2; exit 1", "echo apt; exit 1", "echo /var/lib/dpkg/lock", "cat /var/lib/dpkg/status"):
             self.assertEqual(self.hints(self.sbx("--", "sh", "-c", line)), [], line)
 
     def test_a_script_that_lists_its_dependencies_is_told_the_way(self):
@@ -463,6 +463,16 @@ class Hints(SbxTest):
         for command in ("cat /etc/shadow", "ls /root", "./data.csv", f"{granted}/x"):
             ended = self.sbx(*landlock, "--workspace", ".:read-only", "--read", granted, "--", "sh", "-c", f"{command}; exit $?")
             self.assertNotIn("read-only", [kind for kind, _, _ in self.hints(ended)], ended)
+
+    def test_a_file_that_is_refused_without_namespaces_names_the_option(self):
+        """Twins: it is granted; and a device is no file to read."""
+        told = "--read FILE shows one"
+        for command in (("cat", "/var/lib/dpkg/status"), ("python3", "-c", "open('/var/lib/dpkg/status')")):
+            ended = self.sbx("--isolation", "landlock", "--", *command, json_record=False)
+            self.assertIn(told, ended.err.decode(), command)
+            self.exited(self.sbx("--isolation", "landlock", "--read", "/var/lib/dpkg/status", "--", *command))
+        ended = self.sbx("--isolation", "landlock", "--", "sh", "-c", "cat /dev/tty", json_record=False)
+        self.assertNotIn(told, ended.err.decode())
 
     def test_out_leaves_no_empty_directory_and_says_what_was_not_new(self):
         self.write("same", "old\n")

@@ -56,7 +56,8 @@ class Language(SbxTest):
             self.ends(self.sbx("--lang", language, self.write("some program", text), "a b", "--json", stdin=b"42\n"), "[a b][--json] 42\n")
         if "code" in ways:
             code = text.removeprefix("<?php ")
-            self.ends(self.sbx("--lang", language, "-c", code, "a b", "-x", stdin=b"42\n"), "[a b][-x] 42\n")
+            for each in {code, text if language == "php" else code}:
+                self.ends(self.sbx("--lang", language, "-c", each, "a b", "-x", stdin=b"42\n"), "[a b][-x] 42\n")
         if "stdin" in ways:
             self.ends(self.sbx("--lang", language, "-", "a b", "-x", stdin=text.encode() + b"\n"), "[a b][-x] 0\n")
 

@@ -117,6 +117,13 @@ class OwnUid(FilteredTest):
             record = self.record(*words, container=container)
             self.assertEqual((record["isolation"]["form"], record["stdout"]["text"]), (form, "42\n"), record)
             if form == "same-uid":
+                self.assertIn("only its owner can reach '/root/py/bin/python3'", container.run("sbx", "run", "--isolation", "landlock", *words).stderr)
+                environment = self.root / "work/.venv/bin"
+                environment.mkdir(parents=True)
+                (environment / "python3").symlink_to("/root/py/bin/python3")
+                (environment.parent / "pyvenv.cfg").write_text("home = /root/py/bin\n")
+                linked = self.record("--workspace", "/work:overlay", "--", "/work/.venv/bin/python3", "-c", "print(6 * 7)", container=container)
+                self.assertEqual((linked["isolation"]["form"], linked["stdout"]["text"]), (form, "42\n"), linked)
                 refused = self.record("--require", "own-uid", *words, container=container, status=125)
                 self.assertEqual(refused["outcome"]["code"], "requirement-not-met", refused)
 

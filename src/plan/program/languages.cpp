@@ -57,7 +57,8 @@ const std::vector<Language>& languages() {
       {"perl", {"perl"}, {"-e"}, {"--"}, {"-"}},
       {"r", {"Rscript"}, {"-e"}, {}, {"-"}},
       {"lua", {"lua", "lua5.4", "lua5.3", "luajit"}, {"-e"}, {}, {"-"}},
-      {"php", {"php"}, {"-r"}, {"--"}, {"--"}},
+      // A file begins outside of the code, -r inside.
+      {"php", {"php"}, {"-r"}, {"--"}, {"--"}, {}, {}, false, "<?", "?>"},
       // A shell takes the word after the code as $0, not as the first argument.
       {"bash", {"bash"}, {"-c"}, {"bash"}, {"-s", "--"}},
       {"sh", {"sh"}, {"-c"}, {"sh"}, {"-s", "--"}},

@@ -22,6 +22,9 @@ struct Language {
   /// The only command that needs the recipe; empty: all do.
   std::string_view recipe_command = {};
   bool of_project = false;  ///< The project's own commands are used first: project_program()
+  /// CODE of -c that begins with `file_start`, as a file does, needs `before_file` before it.
+  std::string_view file_start = {};
+  std::string_view before_file = {};
 };
 
 /// Looks a language up by name or alias ("python3", "js", "golang"), ignoring case. Null if there

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/letters.hpp"
 #include "base/text.hpp"
 #include "plan/files/git_worktree.hpp"
 #include "plan/files/grants.hpp"
@@ -310,7 +311,9 @@ Status Resolver::run_language_code() {
       return usage("no-code-option", "-c is not possible with " + request_.language,
                    "give the code on standard input: --lang " + request_.language + " -");
     more.assign(spoken.for_code.begin(), spoken.for_code.end());
-    more.push_back(*request_.code);
+    const bool is_file =
+        !spoken.file_start.empty() && trimmed(*request_.code).starts_with(spoken.file_start);
+    more.push_back(std::string(is_file ? spoken.before_file : "") + *request_.code);
     if (!request_.operands.empty())
       more.insert(more.end(), spoken.after_code.begin(), spoken.after_code.end());
   } else {

@@ -102,6 +102,10 @@ class ToRules {
   void find_hidden();
   Status take(Mount step);
   Status take_bind(Mount step);
+  /// That of a virtual environment is a link to another directory's.
+  [[nodiscard]] std::string real_executable() const {
+    return host_.files->canonical(plan_.executable).value_or(plan_.executable);
+  }
   [[nodiscard]] std::unexpected<Error> out_of_reach() const;
   Status take_socket(Mount step);
   void take_private(Mount step);
@@ -327,7 +331,8 @@ Status ToRules::take_bind(Mount step) {
   if (is_socket(source.path)) return take_socket(std::move(step));
   if (!is_reached(source.path)) {
     if (!source.is_directory) return take_by_content(std::move(step));
-    if (is_within(plan_.executable, step.target)) return out_of_reach();
+    if (is_within(plan_.executable, step.target) || is_within(real_executable(), step.target))
+      return out_of_reach();
     if (!is_granted) return {};
     return needs_namespaces(
         "the grant of '" + source.path + "', which others than its owner can't read or reach,",
@@ -346,15 +351,13 @@ Status ToRules::take_bind(Mount step) {
 
 /// An interpreter in root's home, as its installers put it there.
 std::unexpected<Error> ToRules::out_of_reach() const {
-  return fail(
-      {.kind = ErrorKind::policy,
-       .code = "needs-namespaces",
-       .message = "'" + plan_.executable +
-                  "' can't be run with a uid of its own (isolation = \"landlock\"): only its owner "
-                  "can reach it",
-       .hint = "install it outside of root's home, such as in /usr/local; or " +
-               std::string(kWithNamespaces),
-       .retry = Retry::with_callers_uid});
+  return fail({.kind = ErrorKind::policy,
+               .code = "needs-namespaces",
+               .message = "only its owner can reach '" + real_executable() +
+                          "', which a program with a uid of its own can't run",
+               .hint = "install it outside of root's home, such as in /usr/local; or " +
+                       std::string(kWithNamespaces),
+               .retry = Retry::with_callers_uid});
 }
 
 /// The supervisor connects to it, with the program's ids.

@@ -19,6 +19,13 @@ void note_landlock(const host::Host& host, Plan& plan) {
     plan.degraded.push_back({.promise = promise, .why = kWhy, .instead = std::move(instead)});
   };
   const bool callers_own = plan.identity.callers_own;
+  plan.weaker_isolation = fmt::format(
+      "weaker isolation (landlock, {}): names of the machine's files and processes are visible; -v "
+      "lists the rest",
+      !callers_own    ? "own uid"
+      : host.uid == 0 ? "same uid, root"
+                      : "same uid");
+  plan.notes.push_back(plan.weaker_isolation);
   note(Promise::isolation,
        callers_own
            ? "Landlock and the caller's own uid, in the machine's own namespaces; modes and "
@@ -47,7 +54,7 @@ void note_landlock(const host::Host& host, Plan& plan) {
   note(Promise::disk,
        "it is measured while the program runs, so that it can be over for a moment; files without "
        "a name are not counted");
-  note_shared_memory(plan);
+  note_shared_memory(host, plan);
   note_live(plan);
   if (callers_own && plan.budgets.processes > 0) note(Promise::processes, kCountsTasks);
   note(Promise::own_end,
@@ -66,13 +73,6 @@ void note_landlock(const host::Host& host, Plan& plan) {
                          ? "; truncate(2) and opening with O_TRUNC only to read are refused"
                          : "")});
   note_memory(plan);
-  plan.weaker_isolation = fmt::format(
-      "weaker isolation (landlock, {}): names of the machine's files and processes are visible; -v "
-      "lists the rest",
-      !callers_own    ? "own uid"
-      : host.uid == 0 ? "same uid, root"
-                      : "same uid");
-  plan.notes.push_back(plan.weaker_isolation);
 }
 
 }  // namespace sbx::plan

@@ -1,5 +1,7 @@
 #include "plan/tier/shared_memory.hpp"
 
+#include "plan/tier/weaker_note.hpp"
+
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -25,18 +27,27 @@ void note(Plan& plan, Promise promise, std::string why, std::string instead) {
       {.promise = promise, .why = std::move(why), .instead = std::move(instead)});
 }
 
+/// Empty: a run may have it.
+std::string why_not_lent(const host::Host& host, const Plan& plan) {
+  constexpr mode_t kEverybodys = S_ISVTX | S_IRWXU | S_IRWXG | S_IRWXO;
+  // Only a run takes its lock.
+  if (plan.calls > 0) return "one run at a time has '/dev/shm', and a session has many";
+  const auto facts = host.files->look(kSharedMemory);
+  const auto real = host.files->canonical(kSharedMemory);
+  if (!facts || !real || *real != kSharedMemory || facts->type != host::FileType::directory)
+    return "'/dev/shm' is not a directory here";
+  // The owner of a sticky directory may remove and rename what others have in it.
+  if (plan.identity.callers_own && facts->uid == host.uid)
+    return "the program would own '/dev/shm'";
+  if ((facts->mode & kEverybodys) != kEverybodys)
+    return "'/dev/shm' does not have mode 1777, with which everybody may make files there";
+  return {};
+}
+
 }  // namespace
 
 void lend_shared_memory(const host::Host& host, Plan& plan) {
-  if (plan.calls > 0) return;  // only a run takes its lock
-  constexpr mode_t kEverybodys = S_ISVTX | S_IRWXU | S_IRWXG | S_IRWXO;
-  const auto facts = host.files->look(kSharedMemory);
-  const auto real = host.files->canonical(kSharedMemory);
-  // The owner of a sticky directory may remove and rename what others have in it.
-  const bool is_owners = plan.identity.callers_own && facts && facts->uid == host.uid;
-  plan.lends_shared_memory = facts && real && *real == kSharedMemory && !is_owners &&
-                             facts->type == host::FileType::directory &&
-                             (facts->mode & kEverybodys) == kEverybodys;
+  plan.lends_shared_memory = why_not_lent(host, plan).empty();
   if (!plan.lends_shared_memory) return;
   plan.access.push_back(
       {.path = kSharedMemory,
@@ -44,14 +55,11 @@ void lend_shared_memory(const host::Host& host, Plan& plan) {
   plan.live_in_memory.emplace_back(kSharedMemory);
 }
 
-void note_shared_memory(Plan& plan) {
-  if (!plan.lends_shared_memory)
-    return note(plan, Promise::own_ipc,
-                plan.calls > 0
-                    ? "one run at a time has '/dev/shm', and a session has many"
-                    : "'/dev/shm' is not a directory of mode 1777, where everybody may make files, "
-                      "or the program would own it",
-                kWithout);
+void note_shared_memory(const host::Host& host, Plan& plan) {
+  if (const std::string why = why_not_lent(host, plan); !why.empty()) {
+    if (plan.calls == 0) add_to_weaker_note("the locks of multiprocessing fail: " + why, plan);
+    return note(plan, Promise::own_ipc, why, kWithout);
+  }
   note(plan, Promise::own_ipc, "no namespaces here",
        plan.identity.callers_own ? kOfCallers : kOfOwnUid);
   note(plan, Promise::disk, kCounted,
@@ -67,9 +75,7 @@ void withhold_shared_memory(std::string why, Plan& plan) {
     return each.instead == kOfOwnUid || each.instead == kOfCallers || each.why == kCounted;
   });
   // A program that is refused names neither sbx nor the reason.
-  const std::string before = plan.weaker_isolation;
-  plan.weaker_isolation += "; the locks of multiprocessing fail: " + why;
-  std::ranges::replace(plan.notes, before, plan.weaker_isolation);
+  add_to_weaker_note("the locks of multiprocessing fail: " + why, plan);
   note(plan, Promise::own_ipc, std::move(why), kWithout);
 }
 

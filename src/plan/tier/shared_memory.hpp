@@ -16,7 +16,7 @@ inline constexpr const char* kSharedMemory = "/dev/shm";
 /// Lends it, if it is a directory where everybody may make files of their own.
 void lend_shared_memory(const host::Host& host, Plan& plan);
 /// Says what that means, or that it is refused.
-void note_shared_memory(Plan& plan);
+void note_shared_memory(const host::Host& host, Plan& plan);
 /// A plan that lends it does so no longer.
 void withhold_shared_memory(std::string why, Plan& plan);
 
