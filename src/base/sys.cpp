@@ -195,6 +195,11 @@ mode_t file_mode_mask() {
   return mask;
 }
 
+FileModeMask::FileModeMask(mode_t mask) : before_(::umask(mask)) {}
+FileModeMask::~FileModeMask() {
+  ::umask(before_);
+}
+
 std::uint64_t used_bytes(const struct statfs& facts) {
   return (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
 }

@@ -52,6 +52,18 @@ struct Pipe {
 
 /// The process's umask(2). Only for a process with one thread: for a moment it is another.
 [[nodiscard]] mode_t file_mode_mask();
+/// Another one for a while, under the same condition: what sbx makes for a program has the modes
+/// that it says, whatever the caller's mask.
+class FileModeMask {
+ public:
+  explicit FileModeMask(mode_t mask);
+  FileModeMask(const FileModeMask&) = delete;
+  FileModeMask& operator=(const FileModeMask&) = delete;
+  ~FileModeMask();
+
+ private:
+  mode_t before_;
+};
 
 /// Or shorter, after a signal.
 void sleep_1ms();

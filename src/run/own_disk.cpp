@@ -21,6 +21,8 @@ bool hides_names_in_overlays(const plan::Plan& plan) {
   });
 }
 
+constexpr mode_t kMask = 022;
+
 /// A disk that is a directory of the machine is full for another reason than limits.disk.
 Status with_cure(Status done, std::string_view place) {
   if (!done && (done.error().errno_value == ENOSPC || done.error().errno_value == EDQUOT))
@@ -48,6 +50,7 @@ Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& ide
                         const std::string& state, const Copied& hears,
                         std::function<bool()> is_cancelled) {
   is_cancelled_ = std::move(is_cancelled);
+  const sys::FileModeMask mask(kMask);
   if (!plan.private_directory.empty()) {
     if (plan.lends_shared_memory)
       memory_ = SBX_TRY(workspace::SharedMemory::take(identity.uid_on_host));
@@ -56,6 +59,7 @@ Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& ide
   }
   if (has_writable(plan, plan::MountKind::copy))
     disk_.fill = [&](int scratch) {
+      const sys::FileModeMask filling(kMask);
       auto done = workspace::fill_copies(plan, scratch, identity.uid_on_host, identity.gid_on_host,
                                          copied_, left_, hears, is_cancelled_);
       filled_ = later_stamp();
@@ -85,6 +89,7 @@ Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& ide
 /// For a program that is not there yet. What dead runs have left goes first: it may take the room.
 Status OwnDisk::make_private(const plan::Plan& plan, const spawn::MappedIdentity& identity,
                              const Copied& hears) {
+  const sys::FileModeMask mask(kMask);
   workspace::sweep_private_directories([this](uid_t died) { return memory_.clear_after(died); });
   const uid_t uid = identity.uid_on_host;
   const gid_t gid = identity.gid_on_host;

@@ -537,7 +537,9 @@ Status Spawning::Build::fill_copies() {
   if (request_.disk.fill) SBX_TRY(request_.disk.fill(sandbox_.scratch.get()));
   sandbox_.disk_used = sys::used_bytes(sandbox_.scratch.get());
   request_.stamp("copies");
-  return send_order(channels_.control.get(), control::FromSupervisor::filled);
+  if (auto sent = send_order(channels_.control.get(), control::FromSupervisor::filled); !sent)
+    return fail(explain_early_end(std::move(sent).error()));
+  return {};
 }
 
 /// Meeting point 4: one record of the error pipe; at its end every writer is gone.

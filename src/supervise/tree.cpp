@@ -245,7 +245,7 @@ std::vector<pid_t> DomainTree::left() const {
 /// other process can have a child's number before it is reaped here. No task begins meanwhile:
 /// nobody but this thread answers clone(2).
 bool DomainTree::collect() {
-  constexpr unsigned kPatience = 2000;  // looks, mostly of a millisecond: the second needs few
+  constexpr unsigned kPatience = 500;  // looks, mostly of a millisecond: the second needs few
   constexpr int kDeepest = 500;
   std::vector<pid_t> children = left();
   if (children.empty()) return true;

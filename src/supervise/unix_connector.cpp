@@ -46,8 +46,13 @@ Result<UnixConnector> UnixConnector::make() {
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGURG;
-  if (::timer_create(CLOCK_MONOTONIC, &event, &connector.timer_) != 0)
-    return fail_errno(ErrorKind::internal, "no-signalfd", "cannot have a timer with a signal");
+  if (::timer_create(CLOCK_MONOTONIC, &event, &connector.timer_) != 0) {
+    auto error =
+        fail_errno(ErrorKind::internal, "no-signalfd", "cannot have a timer with a signal");
+    if (errno == EAGAIN)  // RLIMIT_SIGPENDING
+      error.error().hint = "too many signals wait for this user, or none may: ulimit -i";
+    return error;
+  }
   struct sigaction action{};
   action.sa_handler = interrupt;  // without SA_RESTART
   ::sigaction(SIGURG, &action, &connector.before_);

@@ -65,18 +65,21 @@ Result<UniqueFd> make_own_disk(int directory, const std::string& name) {
   return made;
 }
 
-/// The lock of a new name, held; invalid when a sweep took it for a dead one.
+/// The lock of a new name, held; invalid with errno. Another run's sweep can take a lock that was
+/// made a moment ago for a dead one's, and removes it: it is waited for, and the lock is made anew.
 UniqueFd take_lock(int disks, const std::string& name) {
+  constexpr int kMostSweeps = 100;
   const std::string file = name + kLockEnd;
-  UniqueFd lock(
-      ::openat(disks, file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
-  struct stat held{};
-  struct stat named{};
-  if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||
-      ::fstat(lock.get(), &held) != 0 || ::fstatat(disks, file.c_str(), &named, 0) != 0 ||
-      held.st_ino != named.st_ino)
-    return UniqueFd();
-  return lock;
+  for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
+    UniqueFd lock(
+        ::openat(disks, file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
+    struct stat facts{};
+    if (!lock.valid() || ::flock(lock.get(), LOCK_EX) != 0 || ::fstat(lock.get(), &facts) != 0)
+      return UniqueFd();
+    if (facts.st_nlink > 0) return lock;
+  }
+  errno = EBUSY;
+  return UniqueFd();
 }
 
 /// What can't be removed keeps its lock, by which a later sweep finds it: descriptors may be short.
@@ -121,10 +124,8 @@ Result<DiskDirectory> DiskDirectory::make(const std::string& state, uid_t uid, g
     return no_disk(state, "it can't be made or belongs to somebody else");
   }
   directory.disks_ = std::move(*disks);
-  for (int attempt = 0; attempt < 8 && !directory.lock_.valid(); ++attempt) {
-    directory.name_ = random_hex();
-    directory.lock_ = take_lock(directory.disks_.get(), directory.name_);
-  }
+  directory.name_ = random_hex();
+  directory.lock_ = take_lock(directory.disks_.get(), directory.name_);
   if (!directory.lock_.valid()) return no_disk(state, "no directory can be made in it");
   const auto own = make_own_disk(directory.disks_.get(), directory.name_);
   const auto files = own ? directory.make_files(own->get(), kFiles) : std::unexpected(own.error());

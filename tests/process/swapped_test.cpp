@@ -16,8 +16,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/held.hpp"
 #include "base/sys.hpp"
@@ -238,6 +240,20 @@ TEST_F(SwappedTest, ADiskStaysWhileAProcessOfItsSandboxLives) {
   EXPECT_EQ(::poll(&ended, 1, -1), 1);
   workspace::sweep_disk_directories(at("state"));
   EXPECT_THAT(names("state/disks"), IsEmpty());
+}
+
+TEST_F(SwappedTest, ADiskIsMadeWhileOtherRunsSweep) {
+  const std::string state = at("state");
+  ASSERT_TRUE(workspace::DiskDirectory::make(state, ::geteuid(), ::getegid()));
+  std::vector<std::unique_ptr<Attacker>> sweeps;
+  for (int i = 0; i < 4; ++i)
+    sweeps.push_back(
+        std::make_unique<Attacker>([&state] { workspace::sweep_disk_directories(state); }));
+  for (int i = 0; i < 10 * rounds(); ++i) {
+    const auto disk = workspace::DiskDirectory::make(state, ::geteuid(), ::getegid());
+    ASSERT_TRUE(disk) << disk.error().text();
+    ASSERT_TRUE(fs::exists(disk->path()));
+  }
 }
 
 // Reading what a program wrote. It closes a directory and puts a link to a file of the caller in

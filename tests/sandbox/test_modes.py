@@ -37,6 +37,14 @@ class Umask(SbxTest):
             (self.work / "f").unlink()
             (self.work / "d").rmdir()
 
+    def test_one_that_takes_the_owners_rights_leaves_the_sandbox_whole(self):
+        """The directories that sbx makes for the program keep their modes."""
+        for isolation in ("namespaces", "landlock"):
+            for umask in (0o200, 0o400, 0o777):
+                ended = self.with_umask(umask, "run", "-q", "--isolation", isolation, "--workspace", ":empty", "--", "sh", "-c", "umask; >f && stat -c %a . ~ f")
+                self.assertEqual(ended.out.decode().split(), ["%04o" % umask, "755", "755", "%o" % (0o666 & ~umask)], (isolation, ended))
+            self.with_umask(0o777, "run", "-q", "--isolation", isolation, "--workspace", ".:overlay", "--", "ls")
+
     def test_what_is_new_has_no_more_than_it_leaves(self):
         out = self.tmp / "out"
         for umask in (0o077, 0o027, 0o000):

@@ -109,10 +109,13 @@ class Budgets(SbxTest):
         ended = self.exited(self.sbx("sh", "-c", "ulimit -n", **lowered(resource.RLIMIT_NOFILE, 200)))
         self.assertEqual(ended.text, "100\n")
         self.assertIn(("limits.open_files", "100 instead of 1024"), [(each["what"], each["instead"]) for each in ended.record["degraded"]])
-        ended = self.sbx("true", **lowered(resource.RLIMIT_NPROC, 1), json_record=False)
-        self.assertEqual(ended.status, 125, ended)
-        self.assertIn("error[cannot-clone]: no more processes can be started", ended.err.decode())
-        self.assertIn("ulimit -u", ended.err.decode())
+        for isolation in ("namespaces", "landlock"):
+            ended = self.sbx("--isolation", isolation, "true", **lowered(resource.RLIMIT_NPROC, 1), json_record=False)
+            self.assertEqual(ended.status, 125, ended)
+            self.assertIn("error[cannot-clone]: no more processes can be started", ended.err.decode())
+            self.assertIn("ulimit -u", ended.err.decode())
+        ended = self.sbx("--isolation", "landlock", "true", **lowered(resource.RLIMIT_SIGPENDING, 0), json_record=False)
+        self.assertIn("ulimit -i", ended.err.decode())
 
     def test_file_size_not_reached(self):
         self.exited(self.sbx("--set", 'limits.file_size="1M"', PROBE, "fill", "/tmp/file", 1 << 20))
