@@ -124,7 +124,9 @@ def serve_postgres(directory):
                    cwd="/")
     with open(data / "pg_hba.conf", "a") as rules:
         rules.write("host all all 0.0.0.0/0 trust\n")
-    return start([*be_nobody, program("postgres"), "-D", data, "-h", PUBLIC, "-p", str(POSTGRES), "-k", "", "-F"], directory, "postgres", cwd="/")
+    return start([*be_nobody, program("postgres"), "-D", data, "-h", PUBLIC, "-p", str(POSTGRES), "-k", "", "-F",
+                  # Killed at the end of the test, it would leave files in /dev/shm.
+                  "-c", "dynamic_shared_memory_type=mmap"], directory, "postgres", cwd="/")
 
 
 def serve(names, directory, wanted):

@@ -132,7 +132,8 @@ Status check(const Client& client, const Invocation& typed, const host::Host& ho
   said += fmt::format("1+1 {}: {}\n", answer.is_two ? "is 2" : "was not answered by 2",
                       printable(answer.first_line));
   if (answer.is_two) return {};
-  return usage("no-answer", "the server does not run code", "sbx doctor");
+  return usage("no-answer", "the server does not run code",
+               "what kept it from that is above; sbx doctor looks at the machine");
 }
 
 }  // namespace
