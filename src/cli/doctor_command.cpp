@@ -185,6 +185,11 @@ int doctor_command(const Invocation& typed) {
       without.isolation.value = policy::Isolation::landlock;
       return doctor::try_policy(*host, without);
     });
+  const bool is_asked_for = std::ranges::all_of(*policies, [](const policy::Policy& policy) {
+    return policy.isolation.value != policy::Isolation::namespaces;
+  });
+  if (is_asked_for && !isolation.empty() && isolation.back().state == State::weaker)
+    isolation.back().cure.clear();
   std::ranges::move(doctor::examine_directories(*host), std::back_inserter(machine));
   const std::vector<Section> sections = {
       {"machine", "This machine and account", std::move(machine)},
