@@ -135,6 +135,14 @@ class Doctor(SbxTest):
         self.assertEqual(done.stdout.count("in Docker: --security-opt"), 1, done.stdout)
         self.assertIn("fix: as for user namespaces", done.stdout)
 
+    def test_weaker_isolation_is_proposed_only_to_who_has_not_asked_for_it(self):
+        """Where it works without namespaces."""
+        path = self.policy('isolation = "auto"')
+        for policy, is_proposed in (("default", True), (path, False)):
+            answer = self.doctor("-p", policy, status=1 if is_proposed else 0, preexec=lambda: refuse_calls({"clone3": ENOSYS, "unshare": EPERM}, EPERM))
+            self.assertEqual(answer["isolation"]["landlock"]["state"], "weaker", answer)
+            self.assertEqual("--isolation auto" in (answer["isolation"]["landlock"]["cure"] or ""), is_proposed)
+
     def test_interpreters_are_those_of_runs(self):
         answer = self.doctor("-p", "strict")
         python = answer["interpreters"]["python3"]
