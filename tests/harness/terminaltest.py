@@ -41,7 +41,9 @@ class Person:
     def text(self):
         return self.raw.decode(errors="replace")
 
-    def resize(self, columns, rows):
+    def resize_at_prompt(self, prompt, columns, rows):
+        """Before its prompt readline reads the size and writes the same back: a change between the two is lost, without sbx too."""
+        self.expect(prompt)
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read(self, deadline):
