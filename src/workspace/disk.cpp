@@ -65,21 +65,53 @@ Result<UniqueFd> make_own_disk(int directory, const std::string& name) {
   return made;
 }
 
-/// The lock of a new name, held; invalid with errno. Another run's sweep can take a lock that was
-/// made a moment ago for a dead one's, and removes it: it is waited for, and the lock is made anew.
-UniqueFd take_lock(int disks, const std::string& name) {
+/// Not a user's own: nobody gives a directory of their own the sticky bit and closes it to others.
+constexpr mode_t kPrivateMode = S_ISVTX | 0700;
+/// A program with a uid of its own goes through it as a member of its group: what lies in it is the
+/// program's.
+constexpr mode_t kModeForOwnUid = S_ISVTX | 0710;
+
+/// Invalid with errno.
+UniqueFd make_lock_file(int disks, const std::string& name) {
+  return UniqueFd(
+      ::openat(disks, name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
+}
+
+/// Invalid with errno.
+UniqueFd make_private_directory(int place, const std::string& name) {
+  if (!held::make_directory(place, name, kPrivateMode)) return UniqueFd();
+  return UniqueFd(::openat(place, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+}
+
+/// The descriptor is of what the name means now, and that belongs to the caller.
+bool is_own(int directory, const std::string& name, int file) {
+  struct stat named{};
+  return ::fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         named.st_uid == ::geteuid() && held::identity_of(file) == held::identity_of(named);
+}
+
+/// What `make` makes under the name, locked; invalid with errno. Another run's sweep can take what
+/// was made a moment ago for a dead run's, and removes it: that is waited for, and it is made anew.
+UniqueFd make_locked(UniqueFd (*make)(int, const std::string&), int directory,
+                     const std::string& name) {
   constexpr int kMostSweeps = 100;
-  const std::string file = name + kLockEnd;
   for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
-    UniqueFd lock(
-        ::openat(disks, file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
-    struct stat facts{};
-    if (!lock.valid() || ::flock(lock.get(), LOCK_EX) != 0 || ::fstat(lock.get(), &facts) != 0)
-      return UniqueFd();
-    if (facts.st_nlink > 0) return lock;
+    UniqueFd made = make(directory, name);
+    if (!made.valid() && errno == ENOENT) continue;
+    if (!made.valid() || ::flock(made.get(), LOCK_EX) != 0) return UniqueFd();
+    if (is_own(directory, name, made.get())) return made;
   }
   errno = EBUSY;
   return UniqueFd();
+}
+
+/// Locks what a dead run has left; invalid if its supervisor lives, or it is gone.
+UniqueFd lock_left(int directory, const std::string& name, int flags) {
+  auto left = held::open_name(directory, name, flags);
+  if (!left || ::flock(left->get(), LOCK_EX | LOCK_NB) != 0 ||
+      !is_own(directory, name, left->get()))
+    return UniqueFd();
+  return std::move(*left);
 }
 
 /// What can't be removed keeps its lock, by which a later sweep finds it: descriptors may be short.
@@ -100,18 +132,17 @@ bool can_hold_whiteouts(int directory) {
 
 }  // namespace
 
-Result<UniqueFd> DiskDirectory::make_files(int directory, const std::string& name) {
-  UniqueFd files = SBX_TRY(make_own_disk(directory, name));
+Status DiskDirectory::note_place(int files) {
   struct stat facts{};
   std::array<char, 4096> text;
-  const ssize_t length = ::readlink(("/proc/self/fd/" + std::to_string(files.get())).c_str(),
-                                    text.data(), text.size());
-  if (::fstat(files.get(), &facts) != 0 || length <= 0)
+  const ssize_t length =
+      ::readlink(("/proc/self/fd/" + std::to_string(files)).c_str(), text.data(), text.size());
+  if (::fstat(files, &facts) != 0 || length <= 0)
     return fail_errno(ErrorKind::host, "no-disk-directory", "its path is too long");
   device_ = facts.st_dev;
   inode_ = facts.st_ino;
   path_.assign(text.data(), static_cast<std::size_t>(length));
-  return files;
+  return {};
 }
 
 Result<DiskDirectory> DiskDirectory::make(const std::string& state, uid_t uid, gid_t gid) {
@@ -125,13 +156,14 @@ Result<DiskDirectory> DiskDirectory::make(const std::string& state, uid_t uid, g
   }
   directory.disks_ = std::move(*disks);
   directory.name_ = random_hex();
-  directory.lock_ = take_lock(directory.disks_.get(), directory.name_);
+  directory.lock_ = make_locked(make_lock_file, directory.disks_.get(), directory.name_ + kLockEnd);
   if (!directory.lock_.valid()) return no_disk(state, "no directory can be made in it");
   const auto own = make_own_disk(directory.disks_.get(), directory.name_);
-  const auto files = own ? directory.make_files(own->get(), kFiles) : std::unexpected(own.error());
-  if (!files) {
-    errno = files.error().errno_value;
-    return no_disk(state, files.error().message.c_str());
+  const auto files = own ? make_own_disk(own->get(), kFiles) : std::unexpected(own.error());
+  const Status noted = files ? directory.note_place(files->get()) : std::unexpected(files.error());
+  if (!noted) {
+    errno = noted.error().errno_value;
+    return no_disk(state, noted.error().message.c_str());
   }
   directory.takes_overlays_ = can_hold_overlays(files->get());
   directory.takes_whiteouts_ = can_hold_whiteouts(files->get());
@@ -170,22 +202,21 @@ Result<DiskDirectory> DiskDirectory::make_private(const std::string& path, uid_t
   if (!place) return no_private(path, "the place can't be opened", place.error().errno_value);
   if (!is_safe_place(place->get())) return no_private(path, "others can move it there", 0);
   directory.disks_ = std::move(*place);
-  UniqueFd lock = take_lock(directory.disks_.get(), name_of(path));
-  if (!lock.valid()) return no_private(path, "nothing can be made there", errno);
-  directory.lock_ = std::move(lock);
+  directory.lock_ = make_locked(make_private_directory, directory.disks_.get(), name_of(path));
+  const int files = directory.lock_.get();
+  if (files < 0) return no_private(path, "nothing can be made there", errno);
+  directory.is_own_lock_ = true;
   directory.name_ = name_of(path);
-  const auto files = directory.make_files(directory.disks_.get(), directory.name_);
-  if (!files) return no_private(path, files.error().message, files.error().errno_value);
+  if (auto noted = directory.note_place(files); !noted)
+    return no_private(path, noted.error().message, noted.error().errno_value);
   struct statvfs medium{};
-  if (::fstatvfs(files->get(), &medium) != 0 || (medium.f_flag & ST_NOEXEC) != 0)
+  if (::fstatvfs(files, &medium) != 0 || (medium.f_flag & ST_NOEXEC) != 0)
     return no_private(path, "no program can be executed from there", 0);
   if (directory.path_ != path) return no_private(path, "a link leads there", 0);
-  // A program with a uid of its own goes through it as a member of its group: what lies in it is
-  // the program's.
   constexpr auto kStays = static_cast<uid_t>(-1);
   const bool is_callers = uid == ::geteuid();
-  if (!is_callers &&
-      (!held::set_owner(files->get(), kStays, gid) || !held::set_mode(files->get(), 0710)))
+  if ((!is_callers && !held::set_owner(files, kStays, gid)) ||
+      !held::set_mode(files, is_callers ? kPrivateMode : kModeForOwnUid))
     return no_private(path, "it can't be opened to the program", errno);
   return directory;
 }
@@ -193,6 +224,7 @@ Result<DiskDirectory> DiskDirectory::make_private(const std::string& path, uid_t
 DiskDirectory::DiskDirectory(DiskDirectory&& other) noexcept
     : disks_(std::move(other.disks_)),
       lock_(std::move(other.lock_)),
+      is_own_lock_(other.is_own_lock_),
       name_(std::exchange(other.name_, {})),
       path_(std::move(other.path_)),
       device_(other.device_),
@@ -202,7 +234,10 @@ DiskDirectory::DiskDirectory(DiskDirectory&& other) noexcept
 
 DiskDirectory::~DiskDirectory() {
   if (name_.empty() || !lock_.valid()) return;
-  remove_with_lock(disks_.get(), name_);
+  if (is_own_lock_)
+    (void)remove_tree(disks_.get(), name_);
+  else
+    remove_with_lock(disks_.get(), name_);
 }
 
 void DiskDirectory::note_init(pid_t pid) const {
@@ -237,58 +272,48 @@ bool has_live_processes(int lock) {
 
 namespace {
 
-/// Of others' files, which may be many in /tmp, only the names are read. Others can link a file of
-/// the caller's there.
-bool may_be_own_lock(int disks, const std::string& name, std::string_view prefix) {
-  struct stat facts{};
-  return name.starts_with(prefix) && name.ends_with(kLockEnd) &&
-         name.size() == prefix.size() + kNameLength + std::string_view(kLockEnd).size() &&
-         ::fstatat(disks, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-         (facts.st_mode & ~S_IFMT) == 0600 && S_ISREG(facts.st_mode) && facts.st_nlink == 1 &&
-         facts.st_uid == ::geteuid();
+bool is_lock_name(std::string_view name) {
+  return name.ends_with(kLockEnd) && name.size() == kNameLength + std::string_view(kLockEnd).size();
 }
 
-/// True if it is there, and another's.
-bool is_others(int disks, const std::string& name) {
+/// Of others' files, which may be many in /tmp, only the names are read.
+bool may_be_private(int place, const std::string& name) {
+  const std::string_view prefix = plan::kPrivateName;
   struct stat facts{};
-  return ::fstatat(disks, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-         facts.st_uid != ::geteuid();
-}
-
-using Died = std::function<bool(uid_t)>;
-
-/// A program with a uid of its own reaches its private directory as a member of the group that has
-/// the same number.
-bool may_go(int disks, const std::string& name, const Died& died) {
-  struct stat facts{};
-  const bool is_of_own_uid = ::fstatat(disks, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-                             S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid() &&
-                             facts.st_gid != ::getegid();
-  return !died || !is_of_own_uid || died(facts.st_gid);
-}
-
-void sweep(int disks, std::string_view prefix, const Died& died = {}) {
-  const auto names = read_names(disks);
-  if (!names) return;
-  for (const std::string& name : *names) {
-    if (!may_be_own_lock(disks, name, prefix)) continue;
-    const auto lock = held::open_name(disks, name, O_RDWR);
-    if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) continue;  // its supervisor lives
-    const std::string own = name.substr(0, name.size() - std::string_view(kLockEnd).size());
-    if (is_others(disks, own) || has_live_processes(lock->get())) continue;
-    if (may_go(disks, own, died)) remove_with_lock(disks, own);
-  }
+  return name.starts_with(prefix) && name.size() == prefix.size() + kNameLength &&
+         ::fstatat(place, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid() &&
+         ((facts.st_mode & 01777) == kPrivateMode || (facts.st_mode & 01777) == kModeForOwnUid);
 }
 
 }  // namespace
 
 void sweep_disk_directories(const std::string& state) {
-  if (const auto disks = open_state(state, kDisks, Missing::is_an_error)) sweep(disks->get(), "");
+  const auto disks = open_state(state, kDisks, Missing::is_an_error);
+  const auto names = disks ? read_names(disks->get()) : std::unexpected(disks.error());
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (!is_lock_name(name)) continue;
+    const UniqueFd lock = lock_left(disks->get(), name, O_RDWR);
+    if (lock.valid() && !has_live_processes(lock.get()))
+      remove_with_lock(disks->get(), name.substr(0, kNameLength));
+  }
 }
 
-void sweep_private_directories(const Died& died) {
+void sweep_private_directories(const std::function<bool(uid_t)>& died) {
   const auto place = sys::open_at(AT_FDCWD, plan::kPrivatePlaces, O_RDONLY | O_DIRECTORY);
-  if (place && is_safe_place(place->get())) sweep(place->get(), plan::kPrivateName, died);
+  if (!place || !is_safe_place(place->get())) return;
+  const auto names = read_names(place->get());
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (!may_be_private(place->get(), name)) continue;
+    const UniqueFd lock = lock_left(place->get(), name, O_RDONLY | O_DIRECTORY);
+    struct stat facts{};
+    if (!lock.valid() || ::fstat(lock.get(), &facts) != 0) continue;
+    // A program with a uid of its own has the group of the same number.
+    const bool is_of_own_uid = facts.st_gid != ::getegid();
+    if (!is_of_own_uid || died(facts.st_gid)) (void)remove_tree(place->get(), name);
+  }
 }
 
 namespace {

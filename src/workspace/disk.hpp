@@ -40,10 +40,11 @@ class DiskDirectory {
 
  private:
   DiskDirectory() = default;
-  /// Makes what path() names, closed to others.
-  Result<UniqueFd> make_files(int directory, const std::string& name);
+  /// Notes which directory path() names.
+  Status note_place(int files);
   UniqueFd disks_;  ///< the directory that holds those of all runs
   UniqueFd lock_;  ///< held as long as the run: another sbx that gets it knows that the run is dead
+  bool is_own_lock_ = false;  ///< `lock_` is the directory itself, and not a file beside it
   std::string name_;
   std::string path_;
   std::uint64_t device_ = 0;

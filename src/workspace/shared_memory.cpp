@@ -44,22 +44,23 @@ bool is_everybodys(int place) {
   return ::fstat(place, &facts) == 0 && (facts.st_mode & 01777) == 01777;
 }
 
-/// The sticky bit keeps others from giving such a name to another file meanwhile.
-std::vector<Entry> files_of(int place, uid_t uid) {
-  auto entries = read_directory(place);
-  if (!entries) return {};
-  std::erase_if(*entries, [uid](const Entry& each) {
-    return !S_ISREG(each.facts.st_mode) || each.facts.st_uid != uid;
-  });
-  return std::move(*entries);
-}
+/// What lies in it. The sticky bit keeps others from giving such a name to another file meanwhile.
+struct Files {
+  std::vector<Entry> own;           ///< of that user
+  std::vector<std::string> others;  ///< names
+};
 
-std::vector<std::string> names_of_others(int place, uid_t uid) {
-  std::vector<std::string> names;
-  const auto entries = read_directory(place);
-  for (const Entry& each : entries ? *entries : std::vector<Entry>())
-    if (each.facts.st_uid != uid) names.push_back(each.name);
-  return names;
+Files files_in(int place, uid_t uid) {
+  Files found;
+  auto entries = read_directory(place);
+  if (!entries) return found;
+  for (Entry& each : *entries) {
+    if (each.facts.st_uid != uid)
+      found.others.push_back(std::move(each.name));
+    else if (S_ISREG(each.facts.st_mode))
+      found.own.push_back(std::move(each));
+  }
+  return found;
 }
 
 std::string first_of(const std::vector<std::string>& names) {
@@ -113,15 +114,14 @@ bool SharedMemory::clear_after(uid_t died) const {
       sys::open_at(AT_FDCWD, plan::kSharedMemory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!again) return true;
   if (!place_.valid() && ::flock(again->get(), LOCK_EX | LOCK_NB) != 0) return false;
-  for (const Entry& each : files_of(again->get(), died))
+  for (const Entry& each : files_in(again->get(), died).own)
     (void)held::remove_file(again->get(), each.name);
   return true;
 }
 
 std::vector<Degraded> SharedMemory::clear() {
   if (!place_.valid() || std::exchange(is_cleared_, true)) return {};
-  const std::vector<Entry> files = files_of(place_.get(), uid_);
-  const std::vector<std::string> others = names_of_others(place_.get(), uid_);
+  const auto [files, others] = files_in(place_.get(), uid_);
   const bool may_be_callers = uid_ == ::geteuid();
   UsedFiles used;
   if (may_be_callers && !files.empty()) {

@@ -1,10 +1,12 @@
 """Invariant 8: privileges of sbx itself, and odd callers."""
 
+import fcntl
 import json
 import os
 import pathlib
 import resource
 import shutil
+import stat
 import subprocess
 
 import sbxtest
@@ -12,6 +14,8 @@ from sbxtest import PROBE, SBX, SbxTest
 
 
 PRIVATE_NAME = len("sbx-0123456789abcdef")
+PRIVATE_MODES = (0o1700, 0o1710)
+MARK = "of-a-test"
 
 
 class Privileges(SbxTest):
@@ -138,15 +142,22 @@ class Descriptors(SbxTest):
         if b"Landlock" in ended.err:
             self.skipTest(ended.err.decode())
         self.assertEqual(ended.status, 7, ended)
-        lost = self.without_lock()
+        lost = self.lost()
         self.few_descriptors_name_the_limit("--isolation", "landlock")
-        self.assertLessEqual(self.without_lock(), lost)
+        self.assertLessEqual(self.lost(), lost)
+
+    def lost(self):
+        """Private directories that no sweep finds."""
+        return {place for place in pathlib.Path("/tmp").glob("sbx-*") if len(place.name) == PRIVATE_NAME and self.is_lost(place)}
 
     @staticmethod
-    def without_lock():
-        """Private directories that no sweep finds: each has its lock from before it is made until it is gone."""
-        return {place for place in pathlib.Path("/tmp").glob("sbx-*") if len(place.name) == PRIVATE_NAME and
-                not place.with_name(place.name + ".lock").exists() and place.exists()}
+    def is_lost(place):
+        try:
+            facts = place.lstat()
+            return (stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid() and stat.S_IMODE(facts.st_mode) not in PRIVATE_MODES and
+                    MARK not in os.listdir(place))
+        except OSError:  # gone, or another user's
+            return False
 
     def test_clamped_limit_is_listed(self):
         few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -158,19 +169,15 @@ class Descriptors(SbxTest):
 class PrivateDirectories(SbxTest):
     """A run without namespaces removes what dead ones left in /tmp, and nothing else."""
 
-    def setUp(self):
-        super().setUp()
-        self.place = pathlib.Path("/tmp/sbx-" + os.urandom(8).hex())
-        self.lock = self.place.with_name(self.place.name + ".lock")
-
-    def left(self, mode=0o600, directory=None):
-        directory = directory or self.place
-        directory.mkdir()
-        lock = directory.with_name(directory.name + ".lock")
-        for made in (directory, lock):
-            self.addCleanup(subprocess.run, ["rm", "-rf", made], check=True)
-        lock.touch()
-        lock.chmod(mode)
+    def left(self, mode=0o1700, more=""):
+        """Comes and goes at once, for who looks at the same place meanwhile: lost()."""
+        made = self.tmp / ("left-" + os.urandom(8).hex())
+        (made / "work").mkdir(parents=True)
+        (made / MARK).touch()
+        made.chmod(mode)
+        directory = pathlib.Path("/tmp/sbx-" + os.urandom(8).hex() + more)
+        made.rename(directory)
+        self.addCleanup(lambda: directory.exists() and directory.rename(made))
         return directory
 
     def stays(self, directory):
@@ -182,26 +189,36 @@ class PrivateDirectories(SbxTest):
 
     def test_what_a_dead_run_left_goes(self):
         self.assertFalse(self.stays(self.left()))
+        self.assertFalse(self.stays(self.left(mode=0o1710)))
 
     def test_what_only_looks_like_it_stays(self):
-        self.assertTrue(self.stays(self.left(directory=pathlib.Path(f"{self.place}-mine"))))
-        self.assertTrue(self.stays(self.left(mode=0o644)))
+        self.assertTrue(self.stays(self.left(more="-mine")))
+        for mode in (0o700, 0o710, 0o755, 0o1755, 0o1777):
+            self.assertTrue(self.stays(self.left(mode)), oct(mode))
 
-    def test_a_lock_that_has_another_name_stays(self):
-        """Anybody may link some files of another user in /tmp."""
-        self.left()
-        self.lock.unlink()
-        other = pathlib.Path(f"{self.place}-other")
-        other.touch(0o600)
-        self.addCleanup(other.unlink)
-        self.lock.hardlink_to(other)
-        self.assertTrue(self.stays(self.place))
+    def test_that_of_a_live_run_stays(self):
+        left = self.left()
+        held = os.open(left, os.O_RDONLY)
+        self.addCleanup(os.close, held)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        self.assertTrue(self.stays(left))
+        fcntl.flock(held, fcntl.LOCK_UN)
+        self.assertFalse(self.stays(left))
+
+    def test_a_link_to_one_stays(self):
+        aim = self.left(more="-mine")
+        link = pathlib.Path("/tmp/sbx-" + os.urandom(8).hex())
+        link.symlink_to(aim)
+        self.addCleanup(link.unlink)
+        self.assertTrue(self.stays(link))
+        self.assertTrue((aim / MARK).exists())
 
     def test_a_directory_of_somebody_else_stays(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
-        os.chown(self.left(), 65534, 65534)
-        self.assertTrue(self.stays(self.place))
+        left = self.left()
+        os.chown(left, 65534, 65534)
+        self.assertTrue(self.stays(left))
 
 
 class HostileEnvironment(SbxTest):

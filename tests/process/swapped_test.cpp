@@ -22,7 +22,9 @@
 #include <vector>
 
 #include "base/held.hpp"
+#include "base/random.hpp"
 #include "base/sys.hpp"
+#include "plan/tier/private_names.hpp"
 #include "transfer/archive.hpp"
 #include "transfer/host.hpp"
 #include "workspace/changes.hpp"
@@ -63,6 +65,12 @@ class Attacker {
   std::atomic<bool> ends_ = false;
   std::thread thread_;
 };
+
+std::vector<std::unique_ptr<Attacker>> four(const std::function<void()>& step) {
+  std::vector<std::unique_ptr<Attacker>> attackers;
+  for (int i = 0; i < 4; ++i) attackers.push_back(std::make_unique<Attacker>(step));
+  return attackers;
+}
 
 class SwappedTest : public testing::Test {
  protected:
@@ -245,14 +253,23 @@ TEST_F(SwappedTest, ADiskStaysWhileAProcessOfItsSandboxLives) {
 TEST_F(SwappedTest, ADiskIsMadeWhileOtherRunsSweep) {
   const std::string state = at("state");
   ASSERT_TRUE(workspace::DiskDirectory::make(state, ::geteuid(), ::getegid()));
-  std::vector<std::unique_ptr<Attacker>> sweeps;
-  for (int i = 0; i < 4; ++i)
-    sweeps.push_back(
-        std::make_unique<Attacker>([&state] { workspace::sweep_disk_directories(state); }));
+  const auto sweeps = four([&state] { workspace::sweep_disk_directories(state); });
   for (int i = 0; i < 10 * rounds(); ++i) {
     const auto disk = workspace::DiskDirectory::make(state, ::geteuid(), ::getegid());
     ASSERT_TRUE(disk) << disk.error().text();
     ASSERT_TRUE(fs::exists(disk->path()));
+  }
+}
+
+TEST_F(SwappedTest, APrivateDirectoryIsMadeWhileOtherRunsSweep) {
+  const auto sweeps =
+      four([] { workspace::sweep_private_directories([](uid_t) { return true; }); });
+  for (int i = 0; i < 2 * rounds(); ++i) {
+    const std::string path =
+        std::string(plan::kPrivatePlaces) + "/" + plan::kPrivateName + random_hex();
+    const auto made = workspace::DiskDirectory::make_private(path, ::geteuid(), ::getegid());
+    ASSERT_TRUE(made) << made.error().text();
+    ASSERT_TRUE(fs::exists(path));
   }
 }
 
