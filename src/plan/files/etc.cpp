@@ -83,7 +83,7 @@ constexpr auto kTakenElsewhere = std::to_array<std::string_view>({
     "/var/lib/texmf",  // the formats and font maps of TeX
 });
 
-// Up to about this size a copy is cheaper than a mount.
+// Below about this size a copy is cheaper than a mount.
 constexpr std::uint64_t kCopyLimit = std::uint64_t{16} << 10;
 
 /// `pattern` with at most one '*'.
@@ -95,11 +95,11 @@ bool matches(std::string_view name, std::string_view pattern) {
   return name.size() >= head.size() + tail.size() && name.starts_with(head) && name.ends_with(tail);
 }
 
-/// The item unchanged: a link into /usr stays a link, a small file is copied, the rest is bound.
-/// Files that only root can read and items that can't be inspected are left out: nobody granted
-/// them.
-void add_item(const host::Files& files, const std::string& root, const std::string& place,
-              std::vector<Mount>& steps) {
+/// The item unchanged: a link into /usr stays a link, a file of less than `copied_below` bytes is
+/// copied, the rest is bound. Files that only root can read and items that can't be inspected are
+/// left out: nobody granted them.
+void add_item(const host::Files& files, const std::string& root, std::uint64_t copied_below,
+              const std::string& place, std::vector<Mount>& steps) {
   std::string source = root + place;
   auto facts = files.look(source);
   if (!facts) return;
@@ -117,7 +117,7 @@ void add_item(const host::Files& files, const std::string& root, const std::stri
     if (!facts) return;
   }
   if (!others_may_use(*facts)) return;
-  if (facts->type == host::FileType::regular && facts->size <= kCopyLimit) {
+  if (facts->type == host::FileType::regular && facts->size < copied_below) {
     auto content = files.read_head(source, facts->size);
     if (content) steps.push_back(file_step(std::move(*content), place));
   } else if (facts->type == host::FileType::regular || facts->type == host::FileType::directory) {
@@ -155,9 +155,10 @@ std::uint64_t matching(std::string_view name) {
   return found;
 }
 
-void add_taken(const host::Files& files, const std::string& root, std::vector<Mount>& steps) {
+void add_taken(const host::Files& files, const std::string& root, std::uint64_t copied_below,
+               std::vector<Mount>& steps) {
   for (const std::string_view place : kTakenElsewhere)
-    add_item(files, root, std::string(place), steps);
+    add_item(files, root, copied_below, std::string(place), steps);
   const auto names =
       files.list(root + "/etc", [](std::string_view name) { return matching(name) != 0; });
   if (!names) return;
@@ -167,7 +168,7 @@ void add_taken(const host::Files& files, const std::string& root, std::vector<Mo
       std::string place = "/etc/" + name;
       if (const std::size_t slash = pattern.find('/'); slash != std::string_view::npos)
         place += pattern.substr(slash);
-      add_item(files, root, place, steps);
+      add_item(files, root, copied_below, place, steps);
     }
   }
 }
@@ -191,7 +192,8 @@ std::string host_lookup(std::string_view services) {
 }  // namespace
 
 std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_root,
-                             policy::NetworkMode network, const std::string& user) {
+                             policy::NetworkMode network, const std::string& user,
+                             SmallFiles small) {
   const host::Files& files = *host.files;
   std::vector<Mount> steps;
   steps.push_back(directory_step("/etc"));
@@ -212,7 +214,7 @@ std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_r
   steps.push_back(file_step(kNameServices + lookup, "/etc/nsswitch.conf"));
   steps.push_back(file_step(std::move(hosts), "/etc/hosts"));
   steps.push_back(file_step(std::move(resolver), "/etc/resolv.conf"));
-  add_taken(files, system_root, steps);
+  add_taken(files, system_root, small == SmallFiles::copied ? kCopyLimit : 0, steps);
   return steps;
 }
 

@@ -67,6 +67,8 @@ Mount bind_step(const std::string& source, const std::string& target,
                                             .device = facts.device,
                                             .inode = facts.inode,
                                             .is_directory = is_directory,
+                                            .is_socket = facts.type == host::FileType::socket,
+                                            .others_may_use = others_may_use(facts),
                                             .owner_uid = facts.uid,
                                             .owner_gid = facts.gid},
                                  .recursive = is_directory}};

@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kMostRules = 1000;
 constexpr Rights kToRead{.execute = false};
 
-/// Shown as the machine has them, beside those of etc_steps(): programs look up names there.
+/// Shown as the machine has them, beside what etc_steps() takes: programs look up names there.
 /// The host name can be seen in any case, uname(2).
 constexpr const char* kEtcAsItIs[] = {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname",
                                       "/etc/nsswitch.conf"};
@@ -132,6 +132,10 @@ class ToRules {
                                [&](const std::string& name) { return is_within(path, name); });
   }
   [[nodiscard]] bool is_reached(const std::string& path);
+  [[nodiscard]] bool is_reached(const HostSource& source) {
+    return plan_.identity.callers_own ||
+           (source.others_may_use && way_to(parent_of(source.path)).is_open);
+  }
   [[nodiscard]] bool is_direct(const std::string& path);
   /// What is known of a directory: everybody may go through it; no link leads to it.
   struct Way {
@@ -139,10 +143,6 @@ class ToRules {
     bool is_direct = true;
   };
   Way way_to(const std::string& directory);
-  [[nodiscard]] bool is_socket(const std::string& path) {
-    const auto& facts = look(path);
-    return facts && facts->type == host::FileType::socket;
-  }
   /// The same path is asked about several times in a row.
   const Result<host::FileFacts>& look(const std::string& path) {
     if (path != looked_at_) {
@@ -290,17 +290,7 @@ Status ToRules::take(Mount step) {
       allow(step.source(), step.rights, false);
       kept_.push_back(std::move(step));
       return {};
-    case MountKind::file: {
-      if (!is_given(kept_, step))
-        kept_.push_back(std::move(step));
-      else if (is_within(step.target, "/etc") || is_within(step.target, "/var"))
-        // Small files of the machine that other sandboxes get as copies: etc_steps().
-        if (!step.as<mount::File>()->content.empty() && is_reached(step.target) &&
-            is_direct(step.target) && step.target != "/etc/hostname" &&
-            step.target != "/etc/machine-id" && step.target != kResolverFile)
-          allow(step.target, kToRead, false);
-      return {};
-    }
+    case MountKind::file:  // in the sandbox's own /etc: take_etc() shows the machine's instead
     case MountKind::directory:
       if (!is_given(kept_, step)) kept_.push_back(std::move(step));
       return {};
@@ -328,8 +318,8 @@ Status ToRules::take_bind(Mount step) {
       host_.files->canonical(step.target).value_or("") != source.path)
     return needs_namespaces("'" + source.path + "' under the other name '" + step.target + "'",
                             step.origin, "name the path alone: it is shown where it is");
-  if (is_socket(source.path)) return take_socket(std::move(step));
-  if (!is_reached(source.path)) {
+  if (source.is_socket) return take_socket(std::move(step));
+  if (!is_reached(source)) {
     if (!source.is_directory) return take_by_content(std::move(step));
     if (is_within(plan_.executable, step.target) || is_within(real_executable(), step.target))
       return out_of_reach();

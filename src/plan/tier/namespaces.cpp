@@ -54,7 +54,8 @@ Status lay_out_files(const policy::Policy& policy, const host::Host& host,
   for (const DenyRule& rule : denials.rules()) plan.hidden_names.push_back(rule.pattern);
   append(plan.mounts, SBX_TRY(system_steps(host, root, policy.filesystem.system.origin, view)));
   append(plan.mounts,
-         etc_steps(host, root, policy.network.mode.value, policy.environment.user.value));
+         etc_steps(host, root, policy.network.mode.value, policy.environment.user.value,
+                   plan.tier == TierKind::namespaces ? SmallFiles::copied : SmallFiles::bound));
   append(plan.mounts, kernel_steps(request.interactive || request.hold));
   append(plan.mounts, private_steps(home_of(policy.environment)));
   append(plan.mounts, SBX_TRY(seed_steps(policy, host, denials)));
