@@ -404,6 +404,7 @@ MAGICS = [
     Row("%%writefile\nx = 1", error=("UsageError", pattern(".*file.*")), line=ANY),
     Row("%%script\nx", error=("UsageError", pattern(".*a program.*")), line=ANY, ipython=("its magic fails", {"error": (ANY, ANY)})),
     Row("%cd {here}", out=ANY),
+    Row("import shutil\nshutil.rmtree(there)"),
     Row("%env SBX_TABLE=3", out="env: SBX_TABLE=3\n"),
     Row("os.environ['SBX_TABLE']", main="'3'"),
     Row("%pip --version", out=ANY, err=ANY),

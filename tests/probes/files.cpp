@@ -105,7 +105,10 @@ int leave_chroot(Arguments) {
   if (old_root < 0) return unasked("open /");
   char directory[] = "/tmp/probe-XXXXXX";
   if (mkdtemp(directory) == nullptr) return unasked("mkdtemp");
-  if (chroot(directory) != 0) return refused();
+  const bool has_moved = chroot(directory) == 0;
+  const int error = errno;
+  unlinkat(old_root, directory + 1, AT_REMOVEDIR);  // outside of a sandbox it would stay
+  if (!has_moved) return refused(error);
   if (fchdir(old_root) != 0) return refused();
   for (int i = 0; i < 64; ++i) {
     if (chdir("..") != 0) return refused();
