@@ -140,11 +140,11 @@ bool Session::on_worker_message(Call& call) {
   }
   if (note.what != Note::What::ended) return true;
   call.status = note.value;
-  constexpr std::size_t kLargest = std::size_t{1} << 30;
+  constexpr std::size_t kLargestRecord = std::size_t{1} << 30;
   if (!message.fds.empty() && (call.is_background || call.is_context))
-    call.record = sys::read_all(message.fds.front().get(), kLargest).value_or("");
+    call.record = sys::read_all(message.fds.front().get(), kLargestRecord).value_or("");
   if (message.fds.size() > 1 && call.output != nullptr)
-    call.output->add_last(sys::read_all(message.fds[1].get(), kLargest).value_or(""));
+    call.output->add_last(sys::read_all(message.fds[1].get(), kLargestRecord).value_or(""));
   // A context's process ends with it, once it has answered.
   call.is_context ? workers_.dismiss(leave(call)) : workers_.keep(leave(call));
   ended(call);
