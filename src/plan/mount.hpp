@@ -51,7 +51,7 @@ struct HostSource {
   bool is_directory = false;
   bool is_socket = false;
   bool others_may_use = false;  ///< its mode, not that of the directories on the way
-  uid_t owner_uid = 0;  ///< decides the idmap
+  uid_t owner_uid = 0;          ///< decides the idmap
   gid_t owner_gid = 0;
   /// The sandbox's uid can't access the grant's files without an idmapped mount (privileged callers
   /// only).
