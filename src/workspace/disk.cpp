@@ -234,9 +234,9 @@ DiskDirectory::DiskDirectory(DiskDirectory&& other) noexcept
 
 DiskDirectory::~DiskDirectory() {
   if (name_.empty() || !lock_.valid()) return;
-  if (is_own_lock_)
+  if (is_own_lock_ && is_own(disks_.get(), name_, lock_.get()))
     (void)remove_tree(disks_.get(), name_);
-  else
+  else if (!is_own_lock_)
     remove_with_lock(disks_.get(), name_);
 }
 
@@ -272,15 +272,21 @@ bool has_live_processes(int lock) {
 
 namespace {
 
+bool is_random_hex(std::string_view name) {
+  return name.size() == kNameLength &&
+         name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 bool is_lock_name(std::string_view name) {
-  return name.ends_with(kLockEnd) && name.size() == kNameLength + std::string_view(kLockEnd).size();
+  return name.ends_with(kLockEnd) &&
+         is_random_hex(name.substr(0, name.size() - std::string_view(kLockEnd).size()));
 }
 
 /// Of others' files, which may be many in /tmp, only the names are read.
 bool may_be_private(int place, const std::string& name) {
   const std::string_view prefix = plan::kPrivateName;
   struct stat facts{};
-  return name.starts_with(prefix) && name.size() == prefix.size() + kNameLength &&
+  return name.starts_with(prefix) && is_random_hex(std::string_view(name).substr(prefix.size())) &&
          ::fstatat(place, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
          S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid() &&
          ((facts.st_mode & 01777) == kPrivateMode || (facts.st_mode & 01777) == kModeForOwnUid);
@@ -311,7 +317,7 @@ void sweep_private_directories(const std::function<bool(uid_t)>& died) {
     struct stat facts{};
     if (!lock.valid() || ::fstat(lock.get(), &facts) != 0) continue;
     // A program with a uid of its own has the group of the same number.
-    const bool is_of_own_uid = facts.st_gid != ::getegid();
+    const bool is_of_own_uid = (facts.st_mode & 01777) == kModeForOwnUid;
     if (!is_of_own_uid || died(facts.st_gid)) (void)remove_tree(place->get(), name);
   }
 }

@@ -8,6 +8,7 @@ import resource
 import shutil
 import stat
 import subprocess
+import sys
 
 import sbxtest
 from sbxtest import PROBE, SBX, SbxTest
@@ -169,13 +170,14 @@ class Descriptors(SbxTest):
 class PrivateDirectories(SbxTest):
     """A run without namespaces removes what dead ones left in /tmp, and nothing else."""
 
-    def left(self, mode=0o1700, more=""):
-        """Comes and goes at once, for who looks at the same place meanwhile: lost()."""
+    def left(self, mode=0o1700, more="", name=None, prepare=lambda made: None):
+        """Comes and goes at once: other runs of the same user sweep meanwhile, and lost() looks."""
         made = self.tmp / ("left-" + os.urandom(8).hex())
         (made / "work").mkdir(parents=True)
         (made / MARK).touch()
         made.chmod(mode)
-        directory = pathlib.Path("/tmp/sbx-" + os.urandom(8).hex() + more)
+        prepare(made)
+        directory = pathlib.Path("/tmp/sbx-" + (name or os.urandom(8).hex()) + more)
         made.rename(directory)
         self.addCleanup(lambda: directory.exists() and directory.rename(made))
         return directory
@@ -189,21 +191,42 @@ class PrivateDirectories(SbxTest):
 
     def test_what_a_dead_run_left_goes(self):
         self.assertFalse(self.stays(self.left()))
-        self.assertFalse(self.stays(self.left(mode=0o1710)))
 
     def test_what_only_looks_like_it_stays(self):
         self.assertTrue(self.stays(self.left(more="-mine")))
+        self.assertTrue(self.stays(self.left(name=os.urandom(8).hex()[1:] + "g")))
         for mode in (0o700, 0o710, 0o755, 0o1755, 0o1777):
             self.assertTrue(self.stays(self.left(mode)), oct(mode))
 
     def test_that_of_a_live_run_stays(self):
-        left = self.left()
-        held = os.open(left, os.O_RDONLY)
-        self.addCleanup(os.close, held)
-        fcntl.flock(held, fcntl.LOCK_EX)
+        held = []
+
+        def hold(made):
+            held.append(os.open(made, os.O_RDONLY))
+            self.addCleanup(os.close, held[0])
+            fcntl.flock(held[0], fcntl.LOCK_EX)
+
+        left = self.left(prepare=hold)
         self.assertTrue(self.stays(left))
-        fcntl.flock(held, fcntl.LOCK_UN)
+        fcntl.flock(held[0], fcntl.LOCK_UN)
         self.assertFalse(self.stays(left))
+
+    def test_files_in_shared_memory_go_only_after_a_program_with_a_uid_of_its_own(self):
+        """Such a program has a group of the same number; the directory of another may have any group."""
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        apart = ["unshare", "--mount", "--propagation", "private", "sh", "-c",  # the binary may lie below /tmp
+                 'exec 9<"$0" && for place in /tmp /dev/shm; do mount -t tmpfs -o mode=1777 sbx-test "$place"; done && '
+                 'cp /proc/self/fd/9 /tmp/sbx && chmod +x /tmp/sbx && exec "$@"', SBX]
+        for mode, stays in ((0o1700, True), (0o1710, False)):
+            look = ("import os, subprocess, sys\nleft, file = '/tmp/sbx-0123456789abcdef', '/dev/shm/file'\n"
+                    "os.mkdir(left)\nos.close(os.open(file, os.O_CREAT))\nos.chown(left, 0, 4321)\nos.chown(file, 4321, 4321)\n"
+                    f"os.chmod(left, {mode})\nsubprocess.run(sys.argv[1:], check=True)\nprint(os.path.exists(left), os.path.exists(file))")
+            done = subprocess.run([*apart, sys.executable, "-c", look, "/tmp/sbx", "run", "-q", "--isolation", "landlock", "--", "true"], cwd="/",
+                                  capture_output=True, text=True, check=False)
+            if "Landlock" in done.stderr:
+                self.skipTest(done.stderr)
+            self.assertEqual(done.stdout, f"False {stays}\n", done)
 
     def test_a_link_to_one_stays(self):
         aim = self.left(more="-mine")
@@ -216,9 +239,7 @@ class PrivateDirectories(SbxTest):
     def test_a_directory_of_somebody_else_stays(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
-        left = self.left()
-        os.chown(left, 65534, 65534)
-        self.assertTrue(self.stays(left))
+        self.assertTrue(self.stays(self.left(prepare=lambda made: os.chown(made, 4321, 4321))))
 
 
 class HostileEnvironment(SbxTest):
