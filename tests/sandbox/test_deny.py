@@ -305,6 +305,20 @@ class Granted(Deny):
         self.assertEqual(len(ended.text.split()), 1, ended)
         self.assertIn("filesystem.deny", [each["what"] for each in ended.record["degraded"]])
 
+    def test_files_of_etc_are_hidden(self):
+        hidden = [path for path in ("/etc/ld.so.conf", "/etc/passwd") if os.path.isfile(path)]
+        beside = "/etc/ld.so.cache"
+        for isolation in ("namespaces", "landlock"):
+            for deny in ([], self.deny(*hidden)):
+                ended = self.sbx("--isolation", isolation, *deny, "--", "sh", "-c", f"cat {' '.join(hidden)}; wc -c {beside}", json_record=False)
+                if b"Landlock" in ended.err:
+                    self.skipTest(ended.err.decode())
+                self.assertIn(f"{os.path.getsize(beside)} {beside}\n", ended.out.decode(), ended)
+                for path in hidden:  # in namespaces /etc/passwd is the sandbox's own
+                    with open(path, "rb") as file:
+                        is_shown = file.read() in ended.out
+                    self.assertEqual(is_shown, not deny and (isolation == "landlock" or path != "/etc/passwd"), (path, isolation, ended))
+
 
 class Around(Deny):
     """What a program does to reach a hidden name."""

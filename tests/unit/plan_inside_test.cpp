@@ -57,6 +57,54 @@ TEST_F(PlanTest, TheHostsNameServersAreCopiedOnlyWithItsNetwork) {
   EXPECT_FALSE(decided.network.own_namespace);
 }
 
+/// The program can read what has the path on the machine.
+bool is_readable(const Plan& plan, std::string_view path) {
+  return std::ranges::any_of(plan.access, [&](const Access& each) {
+    return is_within(path, each.path) && !each.lists_only;
+  });
+}
+
+TEST_F(PlanTest, WhatIsDeniedIsNotShownInEtc) {
+  canned.files->directory("/srv/conf").file("/srv/conf/secret", "DENIED").file("/srv/conf/open");
+  canned.files->directory("/etc/maven").file("/etc/services", "DENIED").file("/etc/magic", "text");
+  canned.files->link("/etc/php.ini", "/srv/conf/secret").link("/etc/lua", "/srv/conf");
+  canned.files->file("/etc/passwd", "DENIED").file("/etc/hosts").file("/etc/resolv.conf", "DENIED");
+  for (const char* isolation : {R"("namespaces")", R"("landlock")"}) {
+    policy = policy_with({{"isolation", isolation}, {"network.mode", "\"host\""}});
+    const Plan shown = plan();
+    for (const char* name : {"/etc/php.ini", "/etc/services", "/etc/lua"})
+      EXPECT_TRUE(step_at(shown, name) != nullptr || is_readable(shown, name)) << name << isolation;
+    policy = policy_with({{"isolation", isolation},
+                          {"network.mode", "\"host\""},
+                          {"filesystem.deny",
+                           R"(["/srv/conf/secret", "/etc/services", "/etc/maven", "/etc/passwd",
+                               "/etc/resolv.conf", "/proc/cpuinfo"])"}});
+    const Plan decided = plan();
+    for (const char* name : {"/etc/php.ini", "/etc/services", "/etc/maven"})
+      EXPECT_EQ(step_at(decided, name), nullptr) << name << isolation;
+    for (const Mount& step : decided.mounts)
+      EXPECT_THAT(content_of(step), Not(testing::HasSubstr("DENIED"))) << step.target << isolation;
+    EXPECT_TRUE(step_at(decided, "/etc/magic") != nullptr || is_readable(decided, "/etc/magic"));
+  }
+  const Plan decided = plan();  // without namespaces
+  for (const char* name : {"/srv/conf/secret", "/etc/services", "/etc/maven", "/etc/passwd",
+                           "/etc/resolv.conf", "/proc/cpuinfo"})
+    EXPECT_FALSE(is_readable(decided, name)) << name;
+  for (const char* name : {"/srv/conf/open", "/etc/magic", "/etc/hosts", "/proc/meminfo"})
+    EXPECT_TRUE(is_readable(decided, name)) << name;
+}
+
+TEST_F(PlanTest, WhatAnOwnUidCannotReachInEtcIsLeftOut) {
+  canned.host.changes_ids = true;
+  canned.files->directory("/srv/closed", 0700).file("/srv/closed/zone", "text");
+  canned.files->link("/etc/php.ini", "/srv/closed/zone");
+  set("isolation", R"("landlock")");
+  const Plan decided = plan();
+  ASSERT_TRUE(decided.identity.own_uids);
+  EXPECT_EQ(step_at(decided, "/etc/php.ini"), nullptr);
+  for (const Mount& step : decided.mounts) EXPECT_NE(content_of(step), "text") << step.target;
+}
+
 TEST_F(PlanTest, DevicesCarryTheirNumbers) {
   const Plan decided = plan();
   EXPECT_EQ(step_at(decided, "/dev/null")->as<mount::Device>()->number, 0x103U);

@@ -95,30 +95,37 @@ bool matches(std::string_view name, std::string_view pattern) {
   return name.size() >= head.size() + tail.size() && name.starts_with(head) && name.ends_with(tail);
 }
 
-/// The item unchanged: a link into /usr stays a link, a file of less than `copied_below` bytes is
-/// copied, the rest is bound. Files that only root can read and items that can't be inspected are
-/// left out: nobody granted them.
-void add_item(const host::Files& files, const std::string& root, std::uint64_t copied_below,
-              const std::string& place, std::vector<Mount>& steps) {
-  std::string source = root + place;
-  auto facts = files.look(source);
-  if (!facts) return;
+/// What of the machine's /etc is taken, and how.
+struct Taking {
+  const host::Files& files;
+  const std::string& root;
+  const DenyRules& denials;
+  std::uint64_t copied_below;  ///< bytes
+};
+
+/// The item unchanged: a link into /usr stays a link, a small file is copied, the rest is bound.
+/// Files that only root can read and items that can't be inspected are left out: nobody granted
+/// them.
+void add_item(const Taking& from, const std::string& place, std::vector<Mount>& steps) {
+  std::string source = from.root + place;
+  auto facts = from.files.look(source);
+  if (!facts || from.denials.covers(source) != nullptr) return;
   if (facts->type == host::FileType::symlink) {
-    const auto text = files.link_target(source);
+    const auto text = from.files.link_target(source);
     if (!text) return;
     if (is_within(normal(joined(parent_of(place), *text)), "/usr")) {
       steps.push_back(symlink_step(*text, place));
       return;
     }
-    auto real = files.canonical(source);
-    if (!real) return;
+    auto real = from.files.canonical(source);
+    if (!real || from.denials.covers(*real) != nullptr) return;
     source = std::move(*real);
-    facts = files.look(source);
+    facts = from.files.look(source);
     if (!facts) return;
   }
   if (!others_may_use(*facts)) return;
-  if (facts->type == host::FileType::regular && facts->size < copied_below) {
-    auto content = files.read_head(source, facts->size);
+  if (facts->type == host::FileType::regular && facts->size < from.copied_below) {
+    auto content = from.files.read_head(source, facts->size);
     if (content) steps.push_back(file_step(std::move(*content), place));
   } else if (facts->type == host::FileType::regular || facts->type == host::FileType::directory) {
     steps.push_back(bind_step(source, place, *facts));
@@ -155,12 +162,10 @@ std::uint64_t matching(std::string_view name) {
   return found;
 }
 
-void add_taken(const host::Files& files, const std::string& root, std::uint64_t copied_below,
-               std::vector<Mount>& steps) {
-  for (const std::string_view place : kTakenElsewhere)
-    add_item(files, root, copied_below, std::string(place), steps);
-  const auto names =
-      files.list(root + "/etc", [](std::string_view name) { return matching(name) != 0; });
+void add_taken(const Taking& from, std::vector<Mount>& steps) {
+  for (const std::string_view place : kTakenElsewhere) add_item(from, std::string(place), steps);
+  const auto names = from.files.list(from.root + "/etc",
+                                     [](std::string_view name) { return matching(name) != 0; });
   if (!names) return;
   for (const auto& [name, type] : *names) {
     for (std::uint64_t left = matching(name); left != 0; left &= left - 1) {
@@ -168,12 +173,14 @@ void add_taken(const host::Files& files, const std::string& root, std::uint64_t 
       std::string place = "/etc/" + name;
       if (const std::size_t slash = pattern.find('/'); slash != std::string_view::npos)
         place += pattern.substr(slash);
-      add_item(files, root, copied_below, place, steps);
+      add_item(from, place, steps);
     }
   }
 }
 
-std::string host_text(const host::Files& files, const char* path, const char* otherwise) {
+std::string host_text(const host::Files& files, const DenyRules& denials, const char* path,
+                      const char* otherwise) {
+  if (denials.covers(path) != nullptr) return otherwise;
   auto text = files.read_head(path, kTextLimit);
   return text ? std::move(*text) : std::string(otherwise);
 }
@@ -192,9 +199,11 @@ std::string host_lookup(std::string_view services) {
 }  // namespace
 
 std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_root,
-                             policy::NetworkMode network, const std::string& user,
+                             const policy::Policy& policy, const DenyRules& denials,
                              SmallFiles small) {
   const host::Files& files = *host.files;
+  const policy::NetworkMode network = policy.network.mode.value;
+  const std::string& user = policy.environment.user.value;
   std::vector<Mount> steps;
   steps.push_back(directory_step("/etc"));
   steps.push_back(file_step(passwd_of(user), "/etc/passwd"));
@@ -207,14 +216,18 @@ std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_r
   if (network == policy::NetworkMode::allow_list)
     resolver = std::string("nameserver ") + kGateway4 + "\noptions timeout:5 attempts:2\n";
   if (network == policy::NetworkMode::host) {
-    lookup = host_lookup(host_text(files, "/etc/nsswitch.conf", kHostLookup));
-    hosts = host_text(files, "/etc/hosts", kHosts);
-    resolver = host_text(files, "/etc/resolv.conf", "");
+    lookup = host_lookup(host_text(files, denials, "/etc/nsswitch.conf", kHostLookup));
+    hosts = host_text(files, denials, "/etc/hosts", kHosts);
+    resolver = host_text(files, denials, "/etc/resolv.conf", "");
   }
   steps.push_back(file_step(kNameServices + lookup, "/etc/nsswitch.conf"));
   steps.push_back(file_step(std::move(hosts), "/etc/hosts"));
   steps.push_back(file_step(std::move(resolver), "/etc/resolv.conf"));
-  add_taken(files, system_root, small == SmallFiles::copied ? kCopyLimit : 0, steps);
+  add_taken({.files = files,
+             .root = system_root,
+             .denials = denials,
+             .copied_below = small == SmallFiles::copied ? kCopyLimit : 0},
+            steps);
   return steps;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/files/deny.hpp"
 #include "plan/files/steps.hpp"
 
 namespace sbx::plan {
@@ -12,9 +13,9 @@ namespace sbx::plan {
 enum class SmallFiles : std::uint8_t { copied, bound };
 
 /// /etc: synthetic files, and those of the system that programs need and that are not sensitive.
-/// `user`: the name of uid 1000.
+/// What is denied is left out.
 [[nodiscard]] std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_root,
-                                           policy::NetworkMode network, const std::string& user,
+                                           const policy::Policy& policy, const DenyRules& denials,
                                            SmallFiles small);
 
 }  // namespace sbx::plan

@@ -92,13 +92,15 @@ std::string given_place(std::size_t number, const Mount& file) {
 /// Turns a plan of mounts into one of rules.
 class ToRules {
  public:
-  ToRules(const policy::Policy& policy, const host::Host& host, Plan& plan)
-      : policy_(policy), host_(host), plan_(plan) {}
+  ToRules(const policy::Policy& policy, const host::Host& host, const DenyRules& denials,
+          Plan& plan)
+      : policy_(policy), host_(host), denials_(denials), plan_(plan) {}
 
   Status run();
 
  private:
   Status make_copies();
+  [[nodiscard]] std::string real_place(const std::string& target) const;
   void find_hidden();
   Status take(Mount step);
   Status take_bind(Mount step);
@@ -154,6 +156,7 @@ class ToRules {
 
   const policy::Policy& policy_;
   const host::Host& host_;
+  const DenyRules& denials_;
   Plan& plan_;
   Relocations places_;
   std::vector<std::string> hidden_;  ///< paths of the machine
@@ -189,6 +192,17 @@ ToRules::Way ToRules::way_to(const std::string& directory) {
   return known->second;
 }
 
+/// Where it lies on the machine what a mount shows there: something of /etc may be a link.
+std::string ToRules::real_place(const std::string& target) const {
+  const Mount* best = nullptr;
+  for (const Mount& each : plan_.mounts)
+    if (each.kind() == MountKind::bind && is_within(target, each.target) &&
+        (best == nullptr || each.target.size() >= best->target.size()))
+      best = &each;
+  if (best == nullptr) return target;
+  return best->host_source()->path + std::string(below(target, best->target));
+}
+
 /// What was hidden by mounts is given no rule instead.
 void ToRules::find_hidden() {
   for (const Mount& step : plan_.mounts) {
@@ -202,7 +216,7 @@ void ToRules::find_hidden() {
     const bool is_mask = step.kind() == MountKind::mask_file ||
                          step.kind() == MountKind::mask_directory ||
                          step.kind() == MountKind::content;
-    if (is_mask && !is_within(step.target, "/proc")) hidden_.push_back(step.target);
+    if (is_mask && !is_within(step.target, "/proc")) hidden_.push_back(real_place(step.target));
   }
 }
 
@@ -257,8 +271,9 @@ Status ToRules::run() {
   }
   for (Mount& step : rest) SBX_TRY(take(std::move(step)));
   take_etc();
-  for (const char* const path : open_in_outer_proc()) allow(path, kToRead, false);
-  allow(kCpus, kToRead, true);
+  for (const char* const path : open_in_outer_proc())
+    if (denials_.covers(path) == nullptr) allow(path, kToRead, false);
+  if (denials_.covers(kCpus) == nullptr) allow(kCpus, kToRead, true);
   lend_shared_memory(host_, plan_);
   plan_.mounts = std::move(kept_);
   relocate();
@@ -320,6 +335,8 @@ Status ToRules::take_bind(Mount step) {
                             step.origin, "name the path alone: it is shown where it is");
   if (source.is_socket) return take_socket(std::move(step));
   if (!is_reached(source)) {
+    const bool is_of_etc = is_within(step.target, "/etc") || is_within(step.target, "/var");
+    if (!is_granted && is_of_etc) return {};
     if (!source.is_directory) return take_by_content(std::move(step));
     if (is_within(plan_.executable, step.target) || is_within(real_executable(), step.target))
       return out_of_reach();
@@ -432,7 +449,9 @@ Status ToRules::add_around(const std::string& top, const Mount& step) {
 void ToRules::take_etc() {
   const auto take = [&](const char* path) {
     auto real = is_direct(path) ? Result<std::string>(path) : host_.files->canonical(path);
-    if (real && !is_allowed(*real) && is_reached(*real)) allow(std::move(*real), kToRead, false);
+    if (real && denials_.covers(path) == nullptr && denials_.covers(*real) == nullptr &&
+        !is_allowed(*real) && is_reached(*real))
+      allow(std::move(*real), kToRead, false);
   };
   for (const char* const path : kEtcAsItIs) take(path);
   if (!plan_.network.own_namespace) take(kResolverFile);
@@ -458,11 +477,11 @@ void ToRules::relocate() {
 Status lay_out_rules(const policy::Policy& policy, const host::Host& host,
                      const RunRequest& request, Plan& plan) {
   SBX_TRY(check_without_namespaces(policy, host, request, plan));
-  SBX_TRY(lay_out_files(policy, host, request, plan));
+  const auto sight = SBX_TRY(lay_out_files(policy, host, request, plan));
   keep_special_files_out(plan, Around::live_grants);
   if (auto obstacle = live_obstacle(host, plan))
     return needs_namespaces(obstacle->what, obstacle->origin, std::move(obstacle->hint));
-  SBX_TRY(ToRules(policy, host, plan).run());
+  SBX_TRY(ToRules(policy, host, sight->denials, plan).run());
   plan.network.closed = plan.network.own_namespace;
   plan.network.own_namespace = false;
   plan.network.named = false;

@@ -15,7 +15,6 @@
 #include "plan/files/seed.hpp"
 #include "plan/files/way_here.hpp"
 #include "plan/program/command.hpp"
-#include "plan/sight.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -44,8 +43,9 @@ Result<std::string> system_root(const policy::Policy& policy, const host::Host& 
 
 }  // namespace
 
-Status lay_out_files(const policy::Policy& policy, const host::Host& host,
-                     const RunRequest& request, Plan& plan) {
+Result<std::shared_ptr<const Sight>> lay_out_files(const policy::Policy& policy,
+                                                   const host::Host& host,
+                                                   const RunRequest& request, Plan& plan) {
   const std::string root = SBX_TRY(system_root(policy, host));
   const auto sight =
       std::make_shared<Sight>(resolve_deny(policy.filesystem.deny, host), host.files.get());
@@ -54,7 +54,7 @@ Status lay_out_files(const policy::Policy& policy, const host::Host& host,
   for (const DenyRule& rule : denials.rules()) plan.hidden_names.push_back(rule.pattern);
   append(plan.mounts, SBX_TRY(system_steps(host, root, policy.filesystem.system.origin, view)));
   append(plan.mounts,
-         etc_steps(host, root, policy.network.mode.value, policy.environment.user.value,
+         etc_steps(host, root, policy, denials,
                    plan.tier == TierKind::namespaces ? SmallFiles::copied : SmallFiles::bound));
   append(plan.mounts, kernel_steps(request.interactive || request.hold));
   append(plan.mounts, private_steps(home_of(policy.environment)));
@@ -101,7 +101,7 @@ Status lay_out_files(const policy::Policy& policy, const host::Host& host,
   append(plan.explanations, std::move(places.explanations));
   append(plan.explanations, std::move(program.explanations));
   append(plan.notes, std::move(program.notes));
-  return {};
+  return sight;
 }
 
 Status lay_out_mounts(const policy::Policy& policy, const host::Host& host,
