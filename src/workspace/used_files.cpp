@@ -40,7 +40,7 @@ std::uint64_t take(std::string_view& line, int base) {
   if (error != std::errc())
     line = {};
   else
-    line.remove_prefix(std::min<std::size_t>(next - line.data() + 1, line.size()));
+    line.remove_prefix(std::min(static_cast<std::size_t>(next - line.data()) + 1, line.size()));
   return value;
 }
 

@@ -55,8 +55,8 @@ std::vector<std::string> recipe_words(const Recipe& recipe, std::string_view lan
 
 std::string build_directory_of(const std::vector<std::string>& command) {
   if (!has_build(command)) return {};
-  constexpr std::size_t kName = kAssigned.size() + kTmp.size() + 1;
-  std::string name = command[2].substr(kName, kBuild.size() - kName + kRandom);
+  constexpr std::size_t kBefore = kAssigned.size() + kTmp.size() + 1;
+  std::string name = command[2].substr(kBefore, kBuild.size() - kBefore + kRandom);
   return name.contains('/') ? std::string() : name;
 }
 
