@@ -27,6 +27,9 @@ struct Access {
   bool is_directory = true;
   /// Names may be listed, also those further down; each file in it has an Access of its own.
   bool lists_only = false;
+  /// The rule is there for the reference to the directory that Landlock keeps. It grants what is
+  /// granted further down anyway: to execute files, but neither to read nor to list.
+  bool holds_only = false;
   Origin origin{};  ///< the policy line that grants it; empty: every sandbox has it
 
   bool operator==(const Access&) const = default;

@@ -12,6 +12,7 @@ namespace landlock = child::landlock;
 std::uint64_t landlock_rights(const plan::Access& access, std::uint64_t handled) {
   const plan::Rights& rights = access.rights;
   if (access.lists_only) return landlock::read_dir & handled;
+  if (access.holds_only) return landlock::execute & handled;
   std::uint64_t all = landlock::read_file | landlock::read_dir;
   if (rights.execute) all |= landlock::execute;
   if (rights.write) all |= landlock::write_file | landlock::truncate | landlock::ioctl_dev;

@@ -92,6 +92,17 @@ TEST_F(PlanTest, ALiveGrantTakesTheCallersUidWhereThatIsPossible) {
   EXPECT_EQ(error(request({"true"})).code, "needs-namespaces");
 }
 
+TEST_F(PlanTest, ThePrivateDirectoryIsHeldAndCannotBeListed) {
+  policy = policy_with({{"isolation", "\"landlock\""}});
+  const Plan decided = plan();
+  const auto top = std::ranges::find(decided.access, decided.private_directory, &Access::path);
+  ASSERT_NE(top, decided.access.end());
+  EXPECT_TRUE(top->holds_only);
+  for (const Access& each : decided.access)
+    EXPECT_FALSE(each.rights.write && !each.rights.execute && is_within(each.path, top->path))
+        << each.path << " can be written to but not executed from";
+}
+
 TEST_F(PlanTest, SharedMemoryIsLentWhereEverybodyMayMakeFiles) {
   policy = policy_with({{"isolation", "\"landlock\""}});
   const auto reached = [](const Plan& decided) {

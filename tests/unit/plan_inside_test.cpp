@@ -60,7 +60,7 @@ TEST_F(PlanTest, TheHostsNameServersAreCopiedOnlyWithItsNetwork) {
 /// The program can read what has the path on the machine.
 bool is_readable(const Plan& plan, std::string_view path) {
   return std::ranges::any_of(plan.access, [&](const Access& each) {
-    return is_within(path, each.path) && !each.lists_only;
+    return is_within(path, each.path) && !each.lists_only && !each.holds_only;
   });
 }
 

@@ -75,6 +75,16 @@ TEST(Pack, GivesAFileNoRightOfDirectories) {
   EXPECT_NE(rights_on(packed, "/srv/notes.txt") & landlock::write_file, 0U);
 }
 
+TEST(Pack, GivesWhatIsHeldOrListedNoOtherRight) {
+  plan::Plan plan = small_plan(7);
+  plan.access = {{.path = "/held", .rights = plan::kWritable, .holds_only = true},
+                 {.path = "/listed", .rights = plan::kWritable, .lists_only = true}};
+  const std::vector<Source> sources(plan.mounts.size());
+  const Block packed = pack(plan, sources);
+  EXPECT_EQ(rights_on(packed, "/held"), landlock::execute);
+  EXPECT_EQ(rights_on(packed, "/listed"), landlock::read_dir);
+}
+
 TEST(Pack, AsksNoRightThatAnOldKernelDoesNotKnow) {
   for (const int abi : {1, 2, 3, 4, 5, 6, 7}) {
     const plan::Plan plan = small_plan(abi);

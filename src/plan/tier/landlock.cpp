@@ -270,6 +270,10 @@ Status ToRules::run() {
       rest.push_back(std::move(step));
   }
   for (Mount& step : rest) SBX_TRY(take(std::move(step)));
+  // A removed directory's blocks are freed with the last reference, and a file system that discards
+  // them at once waits for the disk. Landlock's reference is the last one then: the kernel gives it
+  // up in the background after the program's end (landlock_put_ruleset_deferred).
+  plan_.access.push_back({.path = plan_.private_directory, .holds_only = true});
   take_etc();
   for (const char* const path : open_in_outer_proc())
     if (denials_.covers(path) == nullptr) allow(path, kToRead, false);
