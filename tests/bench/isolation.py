@@ -22,7 +22,8 @@ def start(sbx, isolation):
 
 def main():
     sbx, rounds = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100
-    os.chdir(tempfile.mkdtemp(prefix="sbx-bench-"))
+    place = tempfile.TemporaryDirectory(prefix="sbx-bench-")
+    os.chdir(place.name)
     record = json.loads(subprocess.run([sbx, "run", "--isolation", "landlock", "--json", "--", "true"], check=True, capture_output=True).stdout)
     times = {"namespaces": [], "landlock": []}
     for turn in range(rounds):
