@@ -94,6 +94,39 @@ TEST_F(PlanTest, WhatIsDeniedIsNotShownInEtc) {
     EXPECT_TRUE(is_readable(decided, name)) << name;
 }
 
+TEST_F(PlanTest, WhatIsDeniedIsNotShownInEtcUnderAnotherName) {
+  canned.files->directory("/srv/ssl").file("/srv/ssl/openssl.cnf", "DENIED");
+  canned.files->link("/etc/X11", "/srv/X11").directory("/srv/X11").file("/srv/X11/rgb.txt", "red");
+  canned.files->directory("/srv/r")
+      .file("/srv/r/hosts", "DENIED")
+      .link("/etc/hosts", "/srv/r/hosts");
+  canned.files->file("/etc/ruby1", "DENIED");
+  canned.files->hard_link("/etc/ruby2", "/etc/ruby1");
+  canned.files->link("/etc/maven", "/srv/ssl");
+  for (const char* isolation : {R"("namespaces")", R"("landlock")"}) {
+    policy = policy_with({{"isolation", isolation},
+                          {"network.mode", "\"host\""},
+                          {"filesystem.deny",
+                           R"(["/srv/ssl/openssl.cnf", "/srv/r", "/etc/ruby1",
+                               "/sys/devices/system/cpu/online"])"}});
+    const Plan decided = plan();
+    for (const Mount& step : decided.mounts)
+      EXPECT_THAT(content_of(step), Not(testing::HasSubstr("DENIED"))) << step.target << isolation;
+    EXPECT_EQ(step_at(decided, "/etc/ruby2"), nullptr) << isolation;
+    const Mount* shown = step_at(decided, "/etc/X11/rgb.txt");
+    EXPECT_TRUE((shown != nullptr && content_of(*shown) == "red") ||
+                is_readable(decided, "/srv/X11/rgb.txt"))
+        << isolation;
+  }
+  const Plan decided = plan();  // without namespaces
+  for (const char* name : {"/srv/ssl/openssl.cnf", "/srv/r/hosts", "/etc/ruby1", "/etc/ruby2",
+                           "/sys/devices/system/cpu/online"})
+    EXPECT_FALSE(is_readable(decided, name)) << name;
+  policy = policy_with({{"isolation", R"("landlock")"}});
+  EXPECT_TRUE(is_readable(plan(), "/sys/devices/system/cpu/online"));
+  EXPECT_TRUE(is_readable(plan(), "/etc/ruby1"));
+}
+
 TEST_F(PlanTest, WhatAnOwnUidCannotReachInEtcIsLeftOut) {
   canned.host.changes_ids = true;
   canned.files->directory("/srv/closed", 0700).file("/srv/closed/zone", "text");

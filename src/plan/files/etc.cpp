@@ -1,5 +1,6 @@
 #include "plan/files/etc.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -103,13 +104,34 @@ struct Taking {
   std::uint64_t copied_below;  ///< bytes
 };
 
+/// A further name of a denied file.
+bool is_denied_file(const Taking& from, const host::FileFacts& facts) {
+  return facts.type == host::FileType::regular && facts.links > 1 &&
+         std::ranges::any_of(from.denials.literals(), [&](const DenyRule* rule) {
+           const auto denied = from.files.look(rule->pattern);
+           return denied && denied->device == facts.device && denied->inode == facts.inode;
+         });
+}
+
+/// The place on the machine, with the links of the directories on the way resolved.
+Result<std::string> place_on_host(const Taking& from, const std::string& place) {
+  const std::string directory = parent_of(place);
+  if (directory == "/etc") return from.root + place;
+  const std::string real = SBX_TRY(from.files.canonical(from.root + directory));
+  return joined(real, base_name(place));
+}
+
 /// The item unchanged: a link into /usr stays a link, a small file is copied, the rest is bound.
 /// Files that only root can read and items that can't be inspected are left out: nobody granted
 /// them.
 void add_item(const Taking& from, const std::string& place, std::vector<Mount>& steps) {
-  std::string source = from.root + place;
+  const auto found = place_on_host(from, place);
+  if (!found) return;
+  std::string source = *found;
   auto facts = from.files.look(source);
-  if (!facts || from.denials.covers(source) != nullptr) return;
+  if (!facts || from.denials.covers(from.root + place) != nullptr ||
+      from.denials.covers(source) != nullptr)
+    return;
   if (facts->type == host::FileType::symlink) {
     const auto text = from.files.link_target(source);
     if (!text) return;
@@ -123,7 +145,7 @@ void add_item(const Taking& from, const std::string& place, std::vector<Mount>& 
     facts = from.files.look(source);
     if (!facts) return;
   }
-  if (!others_may_use(*facts)) return;
+  if (!others_may_use(*facts) || is_denied_file(from, *facts)) return;
   if (facts->type == host::FileType::regular && facts->size < from.copied_below) {
     auto content = from.files.read_head(source, facts->size);
     if (content) steps.push_back(file_step(std::move(*content), place));
@@ -180,7 +202,9 @@ void add_taken(const Taking& from, std::vector<Mount>& steps) {
 
 std::string host_text(const host::Files& files, const DenyRules& denials, const char* path,
                       const char* otherwise) {
-  if (denials.covers(path) != nullptr) return otherwise;
+  const auto real = files.canonical(path);
+  if (!real || denials.covers(path) != nullptr || denials.covers(*real) != nullptr)
+    return otherwise;
   auto text = files.read_head(path, kTextLimit);
   return text ? std::move(*text) : std::string(otherwise);
 }
