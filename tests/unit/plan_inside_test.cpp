@@ -122,6 +122,10 @@ TEST_F(PlanTest, WhatIsDeniedIsNotShownInEtcUnderAnotherName) {
   for (const char* name : {"/srv/ssl/openssl.cnf", "/srv/r/hosts", "/etc/ruby1", "/etc/ruby2",
                            "/sys/devices/system/cpu/online"})
     EXPECT_FALSE(is_readable(decided, name)) << name;
+  for (const char* above : {R"(["/sys/devices"])", R"(["/sys/devices/system/c*"])"}) {
+    policy = policy_with({{"isolation", R"("landlock")"}, {"filesystem.deny", above}});
+    EXPECT_FALSE(is_readable(plan(), "/sys/devices/system/cpu/online")) << above;
+  }
   policy = policy_with({{"isolation", R"("landlock")"}});
   EXPECT_TRUE(is_readable(plan(), "/sys/devices/system/cpu/online"));
   EXPECT_TRUE(is_readable(plan(), "/etc/ruby1"));

@@ -277,10 +277,9 @@ Status ToRules::run() {
   take_etc();
   for (const char* const path : open_in_outer_proc())
     if (denials_.covers(path) == nullptr) allow(path, kToRead, false);
-  const bool hides_cpus = std::ranges::any_of(denials_.literals(), [](const DenyRule* rule) {
-    return is_within(rule->pattern, kCpus) || is_within(kCpus, rule->pattern);
-  });
-  if (!hides_cpus) allow(kCpus, kToRead, true);
+  const bool hides_cpus = std::ranges::any_of(
+      denials_.literals(), [](const DenyRule* rule) { return is_within(rule->pattern, kCpus); });
+  if (!hides_cpus && denials_.covers(kCpus) == nullptr) allow(kCpus, kToRead, true);
   lend_shared_memory(host_, plan_);
   plan_.mounts = std::move(kept_);
   relocate();
