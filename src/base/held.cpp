@@ -79,6 +79,12 @@ std::optional<Identity> identity_of(int file) {
   return identity_of(facts);
 }
 
+bool is_named(int directory, const std::string& name, int file) {
+  struct stat named{};
+  return ::fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         identity_of(file) == identity_of(named);
+}
+
 Result<UniqueFd> open_beneath(int root, const std::string& path, int flags) {
   return sys::open_resolved(root, path, static_cast<std::uint64_t>(unwaiting(flags)), kBeneath);
 }

@@ -33,6 +33,8 @@ struct Identity {
 }
 /// Of any open descriptor. Nothing when fstat(2) fails.
 [[nodiscard]] std::optional<Identity> identity_of(int file);
+/// The descriptor is of what the name in the directory means now; a link means itself.
+[[nodiscard]] bool is_named(int directory, const std::string& name, int file);
 
 /// Opens a path beneath `root`: no link is followed, no mount is crossed, `..` never leaves the
 /// root. "." is the root itself. Opening never waits on a FIFO. Errors: host "cannot-open".

@@ -83,11 +83,11 @@ UniqueFd make_private_directory(int place, const std::string& name) {
   return UniqueFd(::openat(place, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
 
-/// The descriptor is of what the name means now, and that belongs to the caller.
+/// The name means the caller's own, which is open.
 bool is_own(int directory, const std::string& name, int file) {
-  struct stat named{};
-  return ::fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-         named.st_uid == ::geteuid() && held::identity_of(file) == held::identity_of(named);
+  struct stat facts{};
+  return ::fstat(file, &facts) == 0 && facts.st_uid == ::geteuid() &&
+         held::is_named(directory, name, file);
 }
 
 /// What `make` makes under the name, locked; invalid with errno. Another run's sweep can take what

@@ -20,19 +20,6 @@ namespace {
 
 constexpr int kAttempts = 5;
 
-bool is_same(const struct stat& one, const struct stat& other) {
-  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
-/// The descriptor is of what the name means now.
-bool is_current(int directory, const std::string& name, int file) {
-  struct stat held{};
-  struct stat named{};
-  return ::fstat(file, &held) == 0 &&
-         ::fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-         is_same(held, named);
-}
-
 /// A file that an sbx left when it was killed is known by its content; a directory, or an empty
 /// file, is not.
 bool is_left_behind(const plan::PlannedPlaceholder& planned, int file) {
@@ -93,7 +80,7 @@ Placeholders::Placeholders(plan::Plan& plan) {
       // Another sbx may be removing it: then it is another file, or none, as soon as the lock is
       // had.
       is_there = ::flock(made.lock.get(), LOCK_SH) == 0 &&
-                 is_current(made.directory.get(), made.name, made.lock.get());
+                 held::is_named(made.directory.get(), made.name, made.lock.get());
     }
     if (is_there) {
       all_.push_back(std::move(made));
@@ -115,7 +102,7 @@ Placeholders::Placeholders(plan::Plan& plan) {
 
 void Placeholders::remove(const Made& made) {
   if (!made.is_ours || ::flock(made.lock.get(), LOCK_EX | LOCK_NB) != 0) return;
-  if (!is_current(made.directory.get(), made.name, made.lock.get())) return;
+  if (!held::is_named(made.directory.get(), made.name, made.lock.get())) return;
   // A directory that somebody filled meanwhile stays.
   (void)(made.is_directory ? held::remove_directory(made.directory.get(), made.name)
                            : held::remove_file(made.directory.get(), made.name));
